@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Checks `corq ab --json` against schema.json, and that its counters add up.
+
+  check_json.py SCHEMA FILE           checks a file
+  check_json.py SCHEMA --run COMMAND  runs COMMAND (which prints the JSON) and checks that
+  check_json.py SCHEMA --self         shows that the checker itself can say no
+
+The keywords that schema.json uses are implemented here, so that no package is needed; a keyword
+that is not known is an error, not a pass.
+"""
+import json
+import subprocess
+import sys
+
+TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None)}
+SILENT = {"$schema", "title", "description"}
+
+
+def is_type(value, name):
+    if name == "integer":
+        return isinstance(value, int) and not isinstance(value, bool)
+    if name == "number":
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return isinstance(value, TYPES[name])
+
+
+def check(value, schema, where, errors):
+    for key, want in schema.items():
+        if key in SILENT:
+            continue
+        if key == "type":
+            names = want if isinstance(want, list) else [want]
+            if not any(is_type(value, n) for n in names):
+                errors.append(f"{where}: {value!r} is not {' or '.join(names)}")
+                return
+        elif key == "const":
+            if value != want:
+                errors.append(f"{where}: {value!r} is not {want!r}")
+        elif key == "enum":
+            if value not in want:
+                errors.append(f"{where}: {value!r} is none of {want}")
+        elif key == "minimum":
+            if value is not None and value < want:
+                errors.append(f"{where}: {value!r} is below {want}")
+        elif key == "required":
+            errors.extend(f"{where}: '{k}' is missing" for k in want if k not in value)
+        elif key == "properties":
+            for k, sub in want.items():
+                if k in value:
+                    check(value[k], sub, f"{where}.{k}", errors)
+        elif key == "additionalProperties":
+            if want is False:
+                errors.extend(f"{where}: '{k}' is not in the schema"
+                              for k in value if k not in schema.get("properties", {}))
+        elif key == "items":
+            for i, v in enumerate(value):
+                check(v, want, f"{where}[{i}]", errors)
+        else:
+            errors.append(f"{where}: the checker does not know '{key}'")
+
+
+def sums(o, errors):
+    r, c = o["requests"], o["connections"]
+    if r["started"] != r["complete"] + r["aborted"] + r["outstanding"]:
+        errors.append("requests: started is not complete + aborted + outstanding")
+    if c["opened"] != c["closed"] + c["live"]:
+        errors.append("connections: opened is not closed + live")
+    parts = ("failed_connect", "failed_receive", "failed_length", "failed_exceptions")
+    if r["failed"] != sum(r[p] for p in parts):
+        errors.append("requests: failed is not the sum of its kinds")
+    for name, lat in o["latency_us"].items():
+        order = [lat[k] for k in ("min", "p50", "p90", "p99", "p999", "p9999", "max")]
+        if None in order:
+            if any(v is not None for v in order):
+                errors.append(f"latency_us.{name}: some figures are null, some not")
+        elif order != sorted(order):
+            errors.append(f"latency_us.{name}: percentiles do not rise: {order}")
+
+
+def problems(o, schema):
+    errors = []
+    check(o, schema, "$", errors)
+    if not errors:
+        sums(o, errors)
+    return errors
+
+
+def self_test():
+    schema = {"type": "object", "required": ["a"], "additionalProperties": False,
+              "properties": {"a": {"type": ["integer", "null"], "minimum": 0},
+                             "b": {"enum": ["x"]}, "c": {"type": "array", "items": {"type": "string"}}}}
+    good = [{"a": 1}, {"a": None, "b": "x", "c": ["s"]}]
+    bad = [{}, {"a": -1}, {"a": "1"}, {"a": True}, {"a": 1, "b": "y"}, {"a": 1, "d": 0},
+           {"a": 1, "c": [1]}, []]
+    for o, wrong in [(o, False) for o in good] + [(o, True) for o in bad]:
+        errors = []
+        check(o, schema, "$", errors)
+        if bool(errors) != wrong:
+            sys.exit(f"check_json: {o} gave {errors}")
+    errors = []
+    check(1, {"maximum": 2}, "$", errors)
+    if not errors:
+        sys.exit("check_json: an unknown keyword passed")
+
+
+def main():
+    with open(sys.argv[1], encoding="utf-8") as f:
+        schema = json.load(f)
+    if sys.argv[2] == "--self":
+        self_test()
+        return
+    if sys.argv[2] == "--run":
+        done = subprocess.run(sys.argv[3:], stdout=subprocess.PIPE, check=False)
+        if done.returncode != 0:
+            sys.exit(f"check_json: {' '.join(sys.argv[3:])} ended with {done.returncode}")
+        text = done.stdout
+    else:
+        with open(sys.argv[2], "rb") as f:
+            text = f.read()
+    errors = problems(json.loads(text), schema)
+    for e in errors:
+        print(f"check_json: {e}", file=sys.stderr)
+    if errors:
+        sys.exit(1)
+    print("check_json: ok")
+
+
+main()

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * figures.c - see figures.h. The verdict's thresholds stand here.
+ */
+#include "ab/figures.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BUSY_PERCENT 90.0 /* a core above this has no time left to be faster */
+#define LOSS_SHARE   1e-4 /* frames lost at the device, of those received */
+#define FULL_SHARE   0.05 /* turns whose frames the device did not all take */
+
+static void
+add_core(struct ab_figures *f, const struct ab_core *ab)
+{
+	f->started += ab->started;
+	f->done += ab->done;
+	f->good += ab->good;
+	f->bad += ab->bad;
+	f->bad_connect += ab->bad_connect;
+	f->bad_receive += ab->bad_receive;
+	f->bad_length += ab->bad_length;
+	f->bad_except += ab->bad_except;
+	f->not_2xx += ab->not_2xx;
+	f->kept_alive += ab->kept_alive;
+	f->aborted += ab->aborted_requests;
+	f->write_errors += ab->write_errors;
+	f->timeouts += ab->timeouts;
+	f->resets += ab->resets;
+	f->cut_short += ab->cut_short;
+	f->garbage += ab->garbage;
+	f->idle_closed += ab->idle_closed;
+	f->not_closed += ab->not_closed;
+	f->bytes_read += ab->bytes_read;
+	f->bytes_posted += ab->bytes_posted;
+	f->bytes_body += ab->bytes_body;
+	f->opened += ab->opened;
+	f->closed += ab->closed;
+	f->live += ab->live;
+	f->half_open_peak += ab->half_open_peak;
+	f->live_peak += ab->live_peak;
+	f->samples_short |= ab->sample_count < ab->done;
+	if (ab->port_util_peak > f->port_util_peak)
+		f->port_util_peak = ab->port_util_peak;
+	for (int i = 0; i < AB_LATS; i++)
+		corq_hist_merge(&f->lat[i], &ab->lat[i]);
+}
+
+static void
+add_stats(struct corq_stats *sum, const struct corq_stats *one)
+{
+	uint64_t *to = (uint64_t *)sum;
+	const uint64_t *from = (const uint64_t *)one;
+
+	_Static_assert(sizeof(*sum) % sizeof(uint64_t) == 0, "words only");
+	for (size_t i = 0; i < sizeof(*sum) / sizeof(uint64_t); i++)
+		to[i] += from[i];
+}
+
+static void
+collect_sides(struct ab_figures *f)
+{
+	double cycles = f->seconds * (double)corq_tsc_hz();
+
+	for (unsigned i = 0; i < corq_cores(f->run->inst); i++) {
+		struct corq_core *core = corq_core_at(f->run->inst, i);
+		enum corq_side side = corq_core_side(core);
+		struct corq_stats stats;
+		double busy;
+
+		corq_core_stats(core, &stats);
+		busy = cycles > 0 ? 100.0 * (double)stats.cycles_busy / cycles : 0;
+		busy = busy > 100 ? 100 : busy;
+		f->both_ends |= side == CORQ_SIDE_BOTH;
+		if (side == CORQ_SIDE_B) {
+			add_stats(&f->peer, &stats);
+			if (f->peer_cores < AB_CORES_MAX)
+				f->peer_busy[f->peer_cores++] = busy;
+		} else {
+			add_stats(&f->own, &stats);
+			if (f->own_cores < AB_CORES_MAX)
+				f->own_busy[f->own_cores++] = busy;
+		}
+	}
+}
+
+/* ---- an injected pause ---- */
+
+static uint64_t
+bucket_sum(const struct ab_run *run, uint64_t i)
+{
+	uint64_t sum = 0;
+
+	for (unsigned c = 0; c < run->generators && i < AB_BUCKETS; c++)
+		sum += run->cores[c]->buckets[i];
+	return sum;
+}
+
+/* From the end of the pause to the first two buckets at 90 % of the rate in the second before. */
+static int64_t
+recovery(const struct ab_run *run, uint64_t elapsed_ns)
+{
+	const struct ab_core *ab = run->cores[0];
+	uint64_t from, to, end = elapsed_ns / AB_BUCKET_NS, before = 0, n = 0;
+
+	if (!ab->paused)
+		return -1;
+	from = (ab->pause_from - ab->first_start) / AB_BUCKET_NS;
+	to = (ab->pause_to - ab->first_start + AB_BUCKET_NS - 1) / AB_BUCKET_NS;
+	for (uint64_t i = from > 10 ? from - 10 : 0; i < from; i++, n++)
+		before += bucket_sum(run, i);
+	for (uint64_t i = to; i + 1 < end && n > 0; i++) {
+		uint64_t two = bucket_sum(run, i) + bucket_sum(run, i + 1);
+
+		if ((double)two / 2 >= 0.9 * (double)before / (double)n)
+			return (int64_t)((i - to) * (AB_BUCKET_NS / 1000000));
+	}
+	return -2;
+}
+
+/* ---- verdict ---- */
+
+static double
+highest(const double *v, unsigned n)
+{
+	double max = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		max = v[i] > max ? v[i] : max;
+	return max;
+}
+
+static void
+judge(struct ab_figures *f)
+{
+	const struct corq_stats *own = &f->own;
+	uint64_t lost = own->rx_missed + own->rx_nombuf;
+	double busy = highest(f->own_busy, f->own_cores);
+	double peer = highest(f->peer_busy, f->peer_cores);
+	size_t room = sizeof(f->reason);
+
+	if ((double)lost > LOSS_SHARE * (double)own->rx_packets) {
+		f->verdict = "nic";
+		snprintf(f->reason, room, "the device lost %llu of %llu frames before we saw them",
+			(unsigned long long)lost, (unsigned long long)own->rx_packets);
+	} else if ((double)own->tx_full > FULL_SHARE * (double)own->turns_busy) {
+		f->verdict = "nic";
+		snprintf(f->reason, room, "the device's send ring was full in %.1f %% of the turns",
+			100.0 * (double)own->tx_full / (double)own->turns_busy);
+	} else if (f->both_ends) {
+		f->verdict = "generator";
+		snprintf(f->reason, room, "client and server share one core, busy %.0f %%", busy);
+	} else if (f->peer_cores != 0 && peer > busy) {
+		f->verdict = "target";
+		snprintf(f->reason, room, "the server's busiest core is busy %.0f %%, ours %.0f %%",
+			peer, busy);
+	} else if (busy >= BUSY_PERCENT) {
+		f->verdict = "generator";
+		snprintf(f->reason, room, "our busiest core is busy %.0f %%", busy);
+	} else {
+		f->verdict = "target";
+		snprintf(f->reason, room,
+			"our busiest core is busy %.0f %%, it lost no frame and waited for replies "
+			"(%llu zero windows, %llu ports refused)",
+			busy, (unsigned long long)own->zero_window_in,
+			(unsigned long long)own->ports_refused);
+	}
+}
+
+/* ---- all ---- */
+
+static struct ab_row
+row_of(const struct corq_hist *h, uint64_t zeros)
+{
+	uint64_t all = h->count + zeros;
+	double share = all == 0 ? 0 : (double)h->count / (double)all;
+	double mean = corq_hist_mean(h) * share, sd = corq_hist_stddev(h);
+	struct ab_row row = {0};
+	double median_at;
+
+	if (all == 0)
+		return row;
+	median_at = share > 0 ? 100.0 * (1 - 0.5 / share) : 0;
+	row.min_us = zeros != 0 || h->count == 0 ? 0 : h->min / 1000;
+	row.max_us = h->max / 1000;
+	row.mean_us = (uint64_t)(mean / 1000);
+	row.sd_us = (zeros == 0 ? sd : corq_hist_stddev(h) * share) / 1000;
+	row.median_us = zeros == 0 ? corq_hist_percentile(h, 50) / 1000
+		: median_at > 0 ? corq_hist_percentile(h, median_at) / 1000 : 0;
+	row.true_median_us = row.median_us;
+	return row;
+}
+
+/* More requests than exact times are kept of: the rows come from the histograms. */
+static void
+times_from_hist(struct ab_figures *f)
+{
+	uint64_t connects = f->lat[AB_LAT_CONNECT].count;
+
+	f->times.connect = row_of(&f->lat[AB_LAT_CONNECT], f->done > connects ? f->done - connects : 0);
+	f->times.processing = row_of(&f->lat[AB_LAT_PROC], 0);
+	f->times.waiting = row_of(&f->lat[AB_LAT_FIRST], 0);
+	f->times.total = row_of(&f->lat[AB_LAT_TOTAL], 0);
+	for (int i = 0; i < AB_PERCENTS; i++)
+		f->times.served_us[i] =
+			corq_hist_percentile(&f->lat[AB_LAT_TOTAL], ab_percents[i]) / 1000;
+}
+
+static int
+collect_times(struct ab_figures *f)
+{
+	const struct ab_run *run = f->run;
+	struct ab_sample_list lists[AB_CORES_MAX];
+
+	if (f->samples_short) {
+		times_from_hist(f);
+		return 0;
+	}
+	for (unsigned i = 0; i < run->generators; i++) {
+		lists[i].samples = run->cores[i]->samples;
+		lists[i].count = run->cores[i]->sample_count;
+	}
+	return ab_times_compute(lists, run->generators, &f->times);
+}
+
+int
+ab_figures_collect(struct ab_run *run, struct ab_figures *f)
+{
+	uint64_t first = 0, last = 0;
+	double live = 0;
+
+	memset(f, 0, sizeof(*f));
+	f->run = run;
+	f->port_util_peak = -1;
+	f->lat = calloc(AB_LATS, sizeof(*f->lat));
+	if (f->lat == NULL)
+		return -ENOMEM;
+	for (int i = 0; i < AB_LATS; i++)
+		corq_hist_init(&f->lat[i]);
+	for (unsigned i = 0; i < run->generators; i++) {
+		const struct ab_core *ab = run->cores[i];
+
+		add_core(f, ab);
+		if (ab->first_start != 0 && (first == 0 || ab->first_start < first))
+			first = ab->first_start;
+		if (ab->last_done > last)
+			last = ab->last_done;
+		/* ab takes the time of the interrupt when it is interrupted. */
+		if (ab->aborted && ab->last_turn > last)
+			last = ab->last_turn;
+		live += (double)ab->live_ns;
+	}
+	f->elapsed_ns = last > first && first != 0 ? last - first : 0;
+	f->seconds = (double)f->elapsed_ns / 1e9;
+	f->live_mean = f->elapsed_ns != 0 ? live / (double)f->elapsed_ns : -1;
+	f->recovery_ms = recovery(run, f->elapsed_ns);
+	collect_sides(f);
+	judge(f);
+	return collect_times(f);
+}
+
+void
+ab_figures_free(struct ab_figures *f)
+{
+	free(f->lat);
+	f->lat = NULL;
+}
+
+double
+ab_figures_packets(const struct ab_figures *f)
+{
+	double packets = (double)(f->own.rx_packets + f->own.tx_packets);
+
+	if (f->opened == 0)
+		return -1;
+	/* On one core for both ends each packet is sent and received here. */
+	return packets / (f->both_ends ? 2 : 1) / (double)f->opened;
+}
+
+double
+ab_figures_cycles(const struct ab_figures *f)
+{
+	if (f->opened == 0 || f->both_ends)
+		return -1;
+	return (double)f->own.cycles_busy / (double)f->opened;
+}

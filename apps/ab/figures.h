@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * figures.h - all figures of a finished run in one place, for the text and the JSON. Main thread,
+ * after corq_run.
+ */
+#ifndef CORQ_AB_FIGURES_H
+#define CORQ_AB_FIGURES_H
+
+#include "ab/gen.h"
+
+#include <corq/instance.h>
+
+#define AB_CORES_MAX 256
+
+struct ab_figures {
+	const struct ab_run *run;
+	uint64_t elapsed_ns; /* first connect to last reply */
+	double seconds;
+	/* Sums over the generators: see struct ab_core. */
+	uint64_t started, done, good, bad, bad_connect, bad_receive, bad_length, bad_except;
+	uint64_t not_2xx, kept_alive, aborted, write_errors;
+	uint64_t timeouts, resets, cut_short, garbage, idle_closed, not_closed;
+	uint64_t bytes_read, bytes_posted, bytes_body;
+	uint64_t opened, closed, live, half_open_peak, live_peak;
+	double live_mean, port_util_peak; /* < 0: not measured */
+	bool samples_short; /* exact times are there of the first requests only */
+	int64_t recovery_ms; /* after an injected pause; -1: none was, -2: not within the run */
+	struct corq_hist *lat; /* AB_LATS of them */
+	struct ab_times times;
+
+	/* By side. On one core for both ends, own counts both and peer nothing. */
+	bool both_ends;
+	struct corq_stats own, peer;
+	unsigned own_cores, peer_cores;
+	double own_busy[AB_CORES_MAX], peer_busy[AB_CORES_MAX]; /* percent */
+	const char *verdict; /* "generator", "nic", "target" */
+	char reason[200];
+};
+
+/* 0, -ENOMEM. The instance must not have ended yet. */
+int ab_figures_collect(struct ab_run *run, struct ab_figures *figures);
+void ab_figures_free(struct ab_figures *figures);
+/* Packets and busy cycles of our side a connection; < 0: not measured. */
+double ab_figures_packets(const struct ab_figures *figures);
+double ab_figures_cycles(const struct ab_figures *figures);
+
+/* extension.c: the key: value block after ab's text. */
+void ab_extension_print(FILE *out, const struct ab_figures *figures);
+/* json.c: 0 or an exit code (the error line is out). */
+int ab_json_write(const char *path, const struct ab_figures *figures, int argc, char **argv);
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * gen.h - the closed-loop generator on one core: its share of the slots and of the requests.
+ *
+ * A slot carries one request at a time: connect, write, read, finish, again. Connections are
+ * opened in the core's hook only, in turn, and no more SYNs are outstanding than the peer's
+ * answers allow: after a pause of the machine, or with far more slots than the peer can serve,
+ * an unbounded crowd of SYNs is what keeps a generator from coming back. The bound starts at 1
+ * until the first response is in (as ab tries one connection first), then at 32; each completed
+ * handshake adds one up to half of --half-open; a handshake that takes much longer than usual
+ * halves it, stops counting as outstanding and is left to TCP; --half-open bounds all of them.
+ *
+ * Each core writes its own struct ab_core; struct ab_run holds what is shared, by atomics.
+ */
+#ifndef CORQ_AB_GEN_H
+#define CORQ_AB_GEN_H
+
+#include "ab/options.h"
+#include "ab/response.h"
+#include "ab/times.h"
+
+#include <corq/hist.h>
+#include <stdatomic.h>
+
+#define AB_BUCKET_NS   100000000ull /* progress is kept by 100 ms */
+#define AB_BUCKETS     36000	    /* for an hour */
+#define AB_SAMPLES_MAX 10000000ull  /* exact times are kept of so many requests */
+
+enum ab_stop {
+	AB_RUNNING,
+	AB_STOP_SIGNAL,
+	AB_STOP_TIME,
+	AB_STOP_RECEIVE, /* stop_errno says what */
+	AB_STOP_CONNECT, /* stop_errno says what */
+	AB_STOP_SILENT,	 /* no byte within -s */
+	AB_STOP_PORTS,	 /* no local port within -s */
+};
+
+struct ab_run {
+	const struct ab_options *opts;
+	struct corq_instance *inst;
+	struct corq_mem *request_mem;
+	const char *request;
+	size_t request_len;
+	struct corq_addr target;
+	uint16_t port;
+	unsigned generators, servers; /* cores of each kind */
+	struct ab_core **cores;	      /* the generators */
+	uint64_t heartbeat;	      /* a progress line every so many; 0: none */
+	uint64_t printed;	      /* progress lines up to here are out; generator 0 only */
+
+	_Atomic unsigned servers_ready, finished;
+	_Atomic int stop; /* enum ab_stop; the first reason stays */
+	_Atomic int stop_errno;
+	_Atomic int64_t document_length; /* -1: no response yet */
+	_Atomic int first_header;	 /* 1 taken, 2 readable */
+	char server_software[1024];
+};
+
+struct ab_slot;
+
+enum ab_lat { AB_LAT_CONNECT, AB_LAT_FIRST, AB_LAT_LAST, AB_LAT_TOTAL, AB_LAT_CLOSE, AB_LAT_PROC,
+	AB_LATS };
+
+struct ab_list {
+	uint32_t first, last, count; /* slot + 1; 0: none */
+};
+
+struct ab_core {
+	struct ab_run *run;
+	struct corq_core *core;
+	unsigned index; /* among the generators */
+	uint32_t n_slots;
+	struct ab_slot *slots;
+	llhttp_t *parsers; /* one a slot, touched when a header is really parsed */
+	struct ab_resp_core resp;
+
+	uint64_t quota, claimed;
+	uint32_t active;  /* slots with a request claimed */
+	uint32_t live;	  /* connections not closed */
+	uint32_t fresh, stale, open_limit;
+	struct ab_list want, half_open, resend, tail;
+	bool finishing, finished, aborted;
+	uint64_t drain_until, ports_since, retry_at;
+	uint64_t connect_ewma;
+	uint64_t last_shrink;
+	uint64_t last_rx, last_turn;
+	uint64_t time_limit_at, pause_at;
+	bool paused;
+
+	/* figures */
+	uint64_t first_start, last_done; /* ns; 0: none */
+	uint64_t started, done, good, bad, bad_connect, bad_receive, bad_length, bad_except;
+	uint64_t not_2xx, kept_alive, aborted_requests, write_errors;
+	uint64_t timeouts, resets, cut_short, garbage, idle_closed, not_closed;
+	uint64_t bytes_read, bytes_posted, bytes_body;
+	uint64_t opened, closed;
+	uint32_t half_open_peak, live_peak;
+	unsigned __int128 live_ns; /* integral of live over time */
+	uint64_t pause_from, pause_to;
+	double port_util_peak; /* 0..1, looked at every 100 ms; < 0: not looked at */
+	uint64_t port_look_at;
+	struct ab_sample *samples;
+	uint64_t sample_room, sample_count;
+	uint32_t *buckets;
+	struct corq_hist lat[AB_LATS];
+};
+
+/* Before the run; -ENOMEM. Share i of n. */
+int ab_core_create(struct ab_run *run, unsigned index, unsigned n, struct ab_core **out);
+void ab_core_destroy(struct ab_core *ab);
+/* On the core, from corq_run's start function. */
+void ab_core_start(struct ab_core *ab, struct corq_core *core);
+void ab_run_stop(struct ab_run *run, enum ab_stop why, int error);
+/* The progress lines due at `done` requests. */
+void ab_progress(struct ab_run *run, uint64_t done);
+
+#endif

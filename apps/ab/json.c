@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * json.c - the figures as JSON, as schema.json describes them. A figure that was not measured is
+ * null, never 0.
+ */
+#include "ab/figures.h"
+#include "common/addr.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+static json_t *
+count(uint64_t value)
+{
+	return json_integer((json_int_t)value);
+}
+
+static json_t *
+real(double value)
+{
+	return value < 0 ? json_null() : json_real(value);
+}
+
+static json_t *
+latency(const struct corq_hist *h)
+{
+	static const struct {
+		const char *name;
+		double percent;
+	} points[] = {{"p50", 50}, {"p90", 90}, {"p99", 99}, {"p999", 99.9}, {"p9999", 99.99}};
+	json_t *o = json_object();
+	bool some = h->count != 0;
+
+	json_object_set_new(o, "min", real(some ? (double)h->min / 1000 : -1));
+	json_object_set_new(o, "mean", real(some ? corq_hist_mean(h) / 1000 : -1));
+	for (size_t i = 0; i < sizeof(points) / sizeof(points[0]); i++) {
+		double us = (double)corq_hist_percentile(h, points[i].percent) / 1000;
+
+		json_object_set_new(o, points[i].name, real(some ? us : -1));
+	}
+	json_object_set_new(o, "max", real(some ? (double)h->max / 1000 : -1));
+	return o;
+}
+
+static json_t *
+requests(const struct ab_figures *f)
+{
+	json_t *o = json_object();
+
+	json_object_set_new(o, "started", count(f->started));
+	json_object_set_new(o, "complete", count(f->done));
+	json_object_set_new(o, "failed", count(f->bad));
+	json_object_set_new(o, "aborted", count(f->aborted));
+	json_object_set_new(o, "outstanding", count(f->started - f->done - f->aborted));
+	json_object_set_new(o, "per_second",
+		real(f->seconds > 0 ? (double)f->done / f->seconds : -1));
+	json_object_set_new(o, "failed_connect", count(f->bad_connect));
+	json_object_set_new(o, "failed_receive", count(f->bad_receive));
+	json_object_set_new(o, "failed_length", count(f->bad_length));
+	json_object_set_new(o, "failed_exceptions", count(f->bad_except));
+	json_object_set_new(o, "not_2xx", count(f->not_2xx));
+	json_object_set_new(o, "timeouts", count(f->timeouts));
+	return o;
+}
+
+static json_t *
+connections(const struct ab_figures *f)
+{
+	double established = (double)f->lat[AB_LAT_CONNECT].count;
+	json_t *o = json_object();
+
+	json_object_set_new(o, "opened", count(f->opened));
+	json_object_set_new(o, "closed", count(f->closed));
+	json_object_set_new(o, "live", count(f->live));
+	json_object_set_new(o, "per_second", real(f->seconds > 0 ? established / f->seconds : -1));
+	json_object_set_new(o, "packets", real(ab_figures_packets(f)));
+	json_object_set_new(o, "cycles", real(ab_figures_cycles(f)));
+	json_object_set_new(o, "peak", count(f->live_peak));
+	json_object_set_new(o, "half_open_peak", count(f->half_open_peak));
+	json_object_set_new(o, "pause_recovery_ms",
+		f->recovery_ms < 0 ? json_null() : json_integer(f->recovery_ms));
+	return o;
+}
+
+static json_t *
+latencies(const struct ab_figures *f)
+{
+	json_t *o = json_object();
+
+	json_object_set_new(o, "connect", latency(&f->lat[AB_LAT_CONNECT]));
+	json_object_set_new(o, "first_byte", latency(&f->lat[AB_LAT_FIRST]));
+	json_object_set_new(o, "last_byte", latency(&f->lat[AB_LAT_LAST]));
+	json_object_set_new(o, "total", latency(&f->lat[AB_LAT_TOTAL]));
+	json_object_set_new(o, "close", latency(&f->lat[AB_LAT_CLOSE]));
+	return o;
+}
+
+static json_t *
+tcp(const struct corq_stats *s)
+{
+	json_t *o = json_object();
+
+	json_object_set_new(o, "retransmits", count(s->segs_retransmitted));
+	json_object_set_new(o, "resets_in", count(s->rst_in));
+	json_object_set_new(o, "resets_out", count(s->rst_out));
+	json_object_set_new(o, "time_wait_now", count(s->time_wait_live));
+	json_object_set_new(o, "time_wait_recycled", count(s->tw_recycled_syn + s->tw_reused_own));
+	return o;
+}
+
+static json_t *
+ports(const struct corq_stats *s)
+{
+	uint64_t taken = s->ports_used + s->ports_waiting;
+	json_t *o = json_object();
+
+	json_object_set_new(o, "free", count(s->ports_total > taken ? s->ports_total - taken : 0));
+	json_object_set_new(o, "used", count(s->ports_used));
+	json_object_set_new(o, "waiting", count(s->ports_waiting));
+	json_object_set_new(o, "recycled", count(s->ports_recycled));
+	json_object_set_new(o, "refused", count(s->ports_refused));
+	return o;
+}
+
+static json_t *
+stages(const struct corq_stats *s)
+{
+	json_t *o = json_object();
+
+	json_object_set_new(o, "rx", count(s->cycles_rx));
+	json_object_set_new(o, "input", count(s->cycles_input));
+	json_object_set_new(o, "timers", count(s->cycles_timers));
+	json_object_set_new(o, "events", count(s->cycles_events));
+	json_object_set_new(o, "build", count(s->cycles_build));
+	json_object_set_new(o, "tx", count(s->cycles_tx));
+	return o;
+}
+
+static json_t *
+busy(const double *percent, unsigned n)
+{
+	json_t *a = json_array();
+
+	for (unsigned i = 0; i < n; i++)
+		json_array_append_new(a, json_real(percent[i]));
+	return a;
+}
+
+static json_t *
+environment(const struct ab_figures *f, int argc, char **argv)
+{
+	const struct ab_options *opts = f->run->opts;
+	const char *dev = opts->device.config.dev;
+	json_t *o = json_object(), *args = json_array();
+	char text[APP_ADDR_TEXT], host[256] = "";
+	struct utsname name;
+
+	for (int i = 0; i < argc; i++)
+		json_array_append_new(args, argv[i] == NULL ? json_string("--") : json_string(argv[i]));
+	app_addr_text(&f->run->target, text);
+	gethostname(host, sizeof(host) - 1);
+	uname(&name);
+	json_object_set_new(o, "version", json_string(CORQ_VERSION));
+	json_object_set_new(o, "arguments", args);
+	json_object_set_new(o, "device", json_string(dev == NULL ? "loop" : dev));
+	json_object_set_new(o, "target", json_string(text));
+	json_object_set_new(o, "target_port", count(f->run->port));
+	json_object_set_new(o, "concurrency", count(opts->concurrency));
+	json_object_set_new(o, "keepalive", json_boolean(opts->keepalive));
+	json_object_set_new(o, "own_cores", count(f->own_cores));
+	json_object_set_new(o, "server_cores", count(f->peer_cores));
+	json_object_set_new(o, "own_busy_percent", busy(f->own_busy, f->own_cores));
+	json_object_set_new(o, "server_busy_percent", busy(f->peer_busy, f->peer_cores));
+	json_object_set_new(o, "both_ends_on_one_core", json_boolean(f->both_ends));
+	json_object_set_new(o, "tsc_hz", count(corq_tsc_hz()));
+	json_object_set_new(o, "cpus", count((uint64_t)sysconf(_SC_NPROCESSORS_ONLN)));
+	json_object_set_new(o, "kernel", json_string(name.release));
+	json_object_set_new(o, "host", json_string(host));
+	return o;
+}
+
+int
+ab_json_write(const char *path, const struct ab_figures *f, int argc, char **argv)
+{
+	json_t *o = json_object();
+	FILE *out = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
+	int rc = 0;
+
+	json_object_set_new(o, "schema", json_string("corq-ab/1"));
+	json_object_set_new(o, "seconds", json_real(f->seconds));
+	json_object_set_new(o, "requests", requests(f));
+	json_object_set_new(o, "connections", connections(f));
+	json_object_set_new(o, "latency_us", latencies(f));
+	json_object_set_new(o, "tcp", tcp(&f->own));
+	json_object_set_new(o, "ports", ports(&f->own));
+	json_object_set_new(o, "stages", stages(&f->own));
+	json_object_set_new(o, "verdict", json_string(f->verdict));
+	json_object_set_new(o, "verdict_reason", json_string(f->reason));
+	json_object_set_new(o, "environment", environment(f, argc, argv));
+	errno = 0;
+	if (out == NULL || json_dumpf(o, out, JSON_INDENT(2)) != 0 || fputc('\n', out) == EOF)
+		rc = APP_FAILED;
+	if (out != NULL && out != stdout && fclose(out) != 0)
+		rc = APP_FAILED;
+	if (rc != 0)
+		app_error("--json: cannot write '%s': %s", path, strerror(errno));
+	json_decref(o);
+	return rc;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * response.h - follows one HTTP response through the bytes of a connection. On the core.
+ *
+ * llhttp reads the header, and the whole of a chunked body; a body with a length is counted down
+ * here. The header that was read last is kept per core: bytes equal to it mean what it meant, as
+ * the parser has no other input, so they are not parsed again (servers send the same header for
+ * a second, until Date changes). A response costs the parser's 96 bytes only if it was parsed.
+ *
+ * Lengths count as ab counts: the body is every byte after the header, chunk headers and bytes
+ * beyond the announced length included. A header is at most 8 KiB. Interim responses (1xx) are
+ * skipped.
+ */
+#ifndef CORQ_AB_RESPONSE_H
+#define CORQ_AB_RESPONSE_H
+
+#include <llhttp.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define AB_HEADER_MAX 8192
+#define AB_CACHED_MAX 1024
+
+enum ab_resp_mode {
+	AB_RESP_HEADER, /* also the state before the first byte */
+	AB_RESP_LENGTH, /* `left` bytes of the body are missing */
+	AB_RESP_CHUNKED,
+	AB_RESP_TO_END, /* until the peer closes */
+	AB_RESP_DONE,	/* complete; what comes is extra */
+	AB_RESP_GARBAGE,
+};
+
+struct ab_resp {
+	uint64_t body; /* bytes after the header */
+	uint64_t left; /* AB_RESP_LENGTH */
+	uint16_t header_bytes; /* parsed of an unfinished header */
+	uint16_t status;
+	uint8_t mode;
+	bool keep;    /* the connection may carry another request */
+	bool parsing; /* the parser holds a part of this response */
+	bool extra;   /* bytes came after the end */
+};
+
+struct ab_resp_core {
+	bool no_body;	      /* the request is a HEAD */
+	bool want_keep;	      /* -k */
+	uint32_t cached_len;  /* 0: nothing cached */
+	struct ab_resp cached; /* what the cached header meant */
+	char cached_header[AB_CACHED_MAX];
+	llhttp_settings_t settings;
+	/* Of the header that was completed by the last feed, for those who want to print it. */
+	const char *header;
+	size_t header_len;
+};
+
+void ab_resp_core_init(struct ab_resp_core *core, bool head_request, bool keepalive);
+static inline void
+ab_resp_start(struct ab_resp *resp)
+{
+	*resp = (struct ab_resp){0};
+}
+/*
+ * Takes all of data. core->header is set when a whole header was in these bytes, else NULL.
+ * The parser is the connection's, untouched between responses.
+ */
+void ab_resp_feed(struct ab_resp_core *core, struct ab_resp *resp, llhttp_t *parser,
+	const char *data, size_t len);
+/* The peer sent its FIN: was the response complete? */
+bool ab_resp_complete_at_end(const struct ab_resp *resp);
+
+#endif

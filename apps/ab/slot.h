@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * slot.h - one slot of the closed loop, and the lists that slots stand in. Inside ab only, on
+ * the core.
+ *
+ * States, what holds the slot, what is next:
+ *   IDLE    nothing; stays (no request left to claim)
+ *   WANT    list `want`; the hook connects: SYN
+ *   SYN     list `half_open` while fresh; on_open: HEAD or RESEND; on_close: connect error
+ *   RESEND  list `resend`: the request did not fit; the hook writes again: HEAD
+ *   BUSY    waits for the response; on_data, on_peer_fin, on_close, on_timer
+ *   TAIL    list `tail`: the response is there, the peer's FIN is not; the hook sets a deadline
+ *   LINGER  as TAIL, deadline set
+ */
+#ifndef CORQ_AB_SLOT_H
+#define CORQ_AB_SLOT_H
+
+#include "ab/gen.h"
+
+enum ab_slot_state {
+	SLOT_IDLE,
+	SLOT_WANT,
+	SLOT_SYN,
+	SLOT_RESEND,
+	SLOT_BUSY,
+	SLOT_TAIL,
+	SLOT_LINGER,
+};
+
+struct ab_slot {
+	struct corq_conn *conn;
+	uint64_t t_base; /* SYN: when it was sent; later: when the request was written */
+	uint64_t t_last; /* last byte of the response */
+	uint32_t connect_us, wait_us;
+	struct ab_resp resp;
+	uint32_t prev, next; /* slot + 1 */
+	uint8_t state;
+	bool fresh;  /* SYN: stands in half_open */
+	bool got;    /* a byte of the response came */
+	bool reused; /* the connection carried a request before */
+	bool counted; /* the request counts as started already */
+};
+
+_Static_assert(sizeof(struct ab_slot) <= 80, "a slot stays small");
+
+static inline uint32_t
+slot_ref(const struct ab_core *ab, const struct ab_slot *slot)
+{
+	return (uint32_t)(slot - ab->slots) + 1;
+}
+
+static inline void
+slot_push(struct ab_core *ab, struct ab_list *list, struct ab_slot *slot)
+{
+	uint32_t ref = slot_ref(ab, slot);
+
+	slot->next = 0;
+	slot->prev = list->last;
+	if (list->last != 0)
+		ab->slots[list->last - 1].next = ref;
+	else
+		list->first = ref;
+	list->last = ref;
+	list->count++;
+}
+
+static inline void
+slot_remove(struct ab_core *ab, struct ab_list *list, struct ab_slot *slot)
+{
+	if (slot->prev != 0)
+		ab->slots[slot->prev - 1].next = slot->next;
+	else
+		list->first = slot->next;
+	if (slot->next != 0)
+		ab->slots[slot->next - 1].prev = slot->prev;
+	else
+		list->last = slot->prev;
+	list->count--;
+}
+
+static inline struct ab_slot *
+slot_first(const struct ab_core *ab, const struct ab_list *list)
+{
+	return list->first != 0 ? &ab->slots[list->first - 1] : NULL;
+}
+
+/* slot.c: the life of a request. */
+int slot_connect(struct ab_core *ab, struct ab_slot *slot, uint64_t now);
+void slot_send(struct ab_core *ab, struct ab_slot *slot, uint64_t now);
+void slot_next(struct ab_core *ab, struct ab_slot *slot);
+void slot_abort(struct ab_core *ab, struct ab_slot *slot);
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * addr.c - see addr.h.
+ */
+#include "common/addr.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+
+static void
+from_v4(const void *four, struct corq_addr *addr)
+{
+	memset(addr, 0, sizeof(*addr));
+	addr->b[10] = 0xff;
+	addr->b[11] = 0xff;
+	memcpy(addr->b + 12, four, 4);
+}
+
+bool
+app_addr_is_v4(const struct corq_addr *addr)
+{
+	return addr->q[0] == 0 && addr->w[2] == htonl(0xffff);
+}
+
+bool
+app_addr_parse(const char *text, struct corq_addr *addr)
+{
+	struct in_addr v4;
+
+	if (inet_pton(AF_INET, text, &v4) == 1) {
+		from_v4(&v4, addr);
+		return true;
+	}
+	return inet_pton(AF_INET6, text, addr->b) == 1;
+}
+
+void
+app_addr_text(const struct corq_addr *addr, char text[APP_ADDR_TEXT])
+{
+	if (app_addr_is_v4(addr))
+		inet_ntop(AF_INET, addr->b + 12, text, APP_ADDR_TEXT);
+	else
+		inet_ntop(AF_INET6, addr->b, text, APP_ADDR_TEXT);
+}
+
+const char *
+app_addr_resolve(const char *host, struct corq_addr *addr)
+{
+	struct addrinfo hints, *found = NULL;
+	const struct sockaddr_in *v4;
+	const struct sockaddr_in6 *v6;
+	int rc;
+
+	if (app_addr_parse(host, addr))
+		return NULL;
+	memset(&hints, 0, sizeof(hints));
+	hints.ai_socktype = SOCK_STREAM;
+	rc = getaddrinfo(host, NULL, &hints, &found);
+	if (rc != 0)
+		return gai_strerror(rc);
+	if (found->ai_family == AF_INET) {
+		v4 = (const struct sockaddr_in *)(const void *)found->ai_addr;
+		from_v4(&v4->sin_addr, addr);
+	} else {
+		v6 = (const struct sockaddr_in6 *)(const void *)found->ai_addr;
+		memcpy(addr->b, &v6->sin6_addr, 16);
+	}
+	freeaddrinfo(found);
+	return NULL;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * addr.h - addresses as text for the programs, and look-up of host names. Main thread only:
+ * app_addr_resolve may ask a name server.
+ */
+#ifndef CORQ_APP_ADDR_H
+#define CORQ_APP_ADDR_H
+
+#include <corq/types.h>
+#include <stdbool.h>
+
+#define APP_ADDR_TEXT 48
+
+/* Numeric only. */
+bool app_addr_parse(const char *text, struct corq_addr *addr);
+/* IPv4 as a.b.c.d, IPv6 without brackets. */
+void app_addr_text(const struct corq_addr *addr, char text[APP_ADDR_TEXT]);
+bool app_addr_is_v4(const struct corq_addr *addr);
+/* NULL, or why the name has no address. */
+const char *app_addr_resolve(const char *host, struct corq_addr *addr);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * app.h - what every subcommand of the binary `corq` shares: its entry, exit codes, error lines,
+ * number parsing and the word that a core carries for the programs on it. Main thread only,
+ * except app_core_of.
+ */
+#ifndef CORQ_APP_H
+#define CORQ_APP_H
+
+#include <corq/core.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#ifndef CORQ_VERSION
+#define CORQ_VERSION "0"
+#endif
+
+enum {
+	APP_OK = 0,
+	APP_FAILED = 1, /* the run did not do what was asked */
+	APP_USAGE = 2,	/* what was asked makes no sense */
+};
+
+struct app {
+	const char *name;
+	const char *summary;
+	/* argv[0] is the subcommand's name; returns the exit code. */
+	int (*run)(int argc, char **argv);
+	void (*usage)(FILE *out);
+};
+
+extern const struct app app_ab;
+extern const struct app app_httpd;
+
+/* Sets the name in front of error lines ("corq ab"). */
+void app_set_name(const char *name);
+/* One line on stderr: "corq ab: ...". */
+void app_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The whole of text as a decimal number within [min, max]. */
+bool app_parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *out);
+/* As above, with an error line that names the option. */
+bool app_option_u64(const char *option, const char *text, uint64_t min, uint64_t max,
+	uint64_t *out);
+
+/* What corq_core_user points to: one core may run a client and a server at once. */
+struct ab_core;
+struct httpd_core;
+struct app_core {
+	struct ab_core *ab;
+	struct httpd_core *httpd;
+};
+
+static inline struct app_core *
+app_core_of(const struct corq_core *core)
+{
+	return (struct app_core *)corq_core_user(core);
+}
+
+/*
+ * SIGINT and SIGTERM: `stop` (may be NULL) is called in the handler, with the count of signals so
+ * far; app_signals() returns that count.
+ */
+void app_catch_signals(void (*stop)(int count));
+int app_signals(void);
+
+#endif

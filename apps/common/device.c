@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * device.c - see device.h.
+ */
+#include "common/device.h"
+
+#include <errno.h>
+#include <string.h>
+
+const char app_device_help[] =
+	"device:\n"
+	"  --dev DEVICE        loop (default), veth:IF, memif:ROLE,SOCKET\n"
+	"  --ip A[-B]/LEN      our address, or a range of them\n"
+	"  --peer-ip A[-B]/LEN the server side's on loop\n"
+	"  --gw ADDRESS        next hop for what is not on the link\n"
+	"  --mac MAC           our hardware address\n"
+	"  --mtu BYTES         at most the device's\n"
+	"  --cores N           cores (on loop: of each side)\n"
+	"  --name NAME         name of this instance, when several run\n"
+	"  --no-huge           do without huge pages\n"
+	"  --eal-log           show DPDK's own log\n"
+	"  -- ARGUMENTS        handed to DPDK's EAL\n"
+	"tcp:\n"
+	"  --max-conns N       connections a core\n"
+	"  --seed N            secrets are derived from it (repeatable runs)\n"
+	"  --timewait MODE     strict (default), reuse, lab\n"
+	"  --tw-time SECONDS   TIME_WAIT lasts so long (60); below 60 with --timewait lab only\n"
+	"  --rfc1337 on|off    a RST does not end TIME_WAIT (on)\n"
+	"  --close POLICY      first, after-peer, abort-if-empty, rst\n"
+	"  --json FILE         the figures as JSON too; - is standard output\n";
+
+void
+app_device_init(struct app_device *device)
+{
+	memset(device, 0, sizeof(*device));
+}
+
+int
+app_device_split(struct app_device *device, int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--") == 0) {
+			argv[i] = NULL;
+			device->config.eal_args = argv + i + 1;
+			return i;
+		}
+	}
+	return argc;
+}
+
+static int
+pick(const char *option, const char *arg, const char *const *words, int count)
+{
+	char all[128] = "";
+
+	for (int i = 0; i < count; i++) {
+		if (strcmp(arg, words[i]) == 0)
+			return i;
+		strcat(strcat(all, i == 0 ? "" : ", "), words[i]);
+	}
+	app_error("%s: '%s' is none of %s", option, arg, all);
+	return -1;
+}
+
+static int
+set_word(struct app_device *device, int opt, const char *arg)
+{
+	static const char *const timewaits[] = {"strict", "reuse", "lab"};
+	static const char *const switches[] = {"off", "on"};
+	static const char *const closes[] = {"first", "after-peer", "abort-if-empty", "rst"};
+	int word;
+
+	switch (opt) {
+	case APP_OPT_TIMEWAIT:
+		word = pick("--timewait", arg, timewaits, 3);
+		device->config.timewait = (enum corq_timewait)word;
+		break;
+	case APP_OPT_RFC1337:
+		word = pick("--rfc1337", arg, switches, 2);
+		device->config.no_rfc1337 = word == 0;
+		break;
+	default:
+		word = pick("--close", arg, closes, 4);
+		device->close = (enum corq_close_policy)word;
+		device->close_given = true;
+		break;
+	}
+	return word < 0 ? -1 : 1;
+}
+
+static int
+set_number(struct app_device *device, int opt, const char *arg)
+{
+	struct corq_config *config = &device->config;
+	uint64_t value;
+	bool ok;
+
+	switch (opt) {
+	case APP_OPT_MTU:
+		ok = app_option_u64("--mtu", arg, 576, 9000, &value);
+		config->mtu = ok ? (unsigned)value : 0;
+		break;
+	case APP_OPT_CORES:
+		ok = app_option_u64("--cores", arg, 1, 128, &value);
+		config->cores = ok ? (unsigned)value : 0;
+		break;
+	case APP_OPT_MAX_CONNS:
+		ok = app_option_u64("--max-conns", arg, 16, 1u << 24, &value);
+		config->max_conns = ok ? (uint32_t)value : 0;
+		break;
+	case APP_OPT_TW_TIME:
+		ok = app_option_u64("--tw-time", arg, 1, 3600, &value);
+		config->tw_time_ms = ok ? (uint32_t)value * 1000 : 0;
+		break;
+	default:
+		ok = app_option_u64("--seed", arg, 1, UINT64_MAX, &value);
+		config->seed = ok ? value : 0;
+		break;
+	}
+	return ok ? 1 : -1;
+}
+
+int
+app_device_option(struct app_device *device, int opt, const char *arg)
+{
+	struct corq_config *config = &device->config;
+
+	switch (opt) {
+	case APP_OPT_DEV:
+		config->dev = arg;
+		return 1;
+	case APP_OPT_IP:
+		config->ip = arg;
+		return 1;
+	case APP_OPT_PEER_IP:
+		config->peer_ip = arg;
+		return 1;
+	case APP_OPT_GW:
+		config->gw = arg;
+		return 1;
+	case APP_OPT_MAC:
+		config->mac = arg;
+		return 1;
+	case APP_OPT_NAME:
+		config->name = arg;
+		return 1;
+	case APP_OPT_NO_HUGE:
+		config->no_huge = true;
+		return 1;
+	case APP_OPT_EAL_LOG:
+		config->verbose = true;
+		return 1;
+	case APP_OPT_JSON:
+		device->json = arg;
+		return 1;
+	case APP_OPT_TIMEWAIT:
+	case APP_OPT_RFC1337:
+	case APP_OPT_CLOSE:
+		return set_word(device, opt, arg);
+	case APP_OPT_MTU:
+	case APP_OPT_CORES:
+	case APP_OPT_MAX_CONNS:
+	case APP_OPT_TW_TIME:
+	case APP_OPT_SEED:
+		return set_number(device, opt, arg);
+	default:
+		return 0;
+	}
+}
+
+void
+app_bad_option(int argc, char **argv, int opt)
+{
+	const char *what = optind > 0 && optind <= argc ? argv[optind - 1] : "";
+
+	if (optopt > 0 && optopt < 256)
+		app_error("-%c: %s (--help lists all)", optopt,
+			opt == ':' ? "its value is missing" : "there is no such option");
+	else
+		app_error("%s: %s (--help lists all)", what,
+			opt == ':' ? "its value is missing" : "there is no such option");
+}
+
+bool
+app_device_is_loop(const struct app_device *device)
+{
+	return device->config.dev == NULL || strcmp(device->config.dev, "loop") == 0;
+}
+
+int
+app_device_start(const struct app_device *device, struct corq_instance **inst)
+{
+	char err[256] = "";
+	int rc;
+
+	if (device->config.tw_time_ms != 0 && device->config.tw_time_ms < 60000 &&
+		device->config.timewait != CORQ_TW_LAB) {
+		app_error("--tw-time: %u s is shorter than the 60 s that other hosts rely on; "
+			  "add --timewait lab to have it anyway",
+			device->config.tw_time_ms / 1000);
+		return APP_USAGE;
+	}
+	rc = corq_start(&device->config, inst, err, sizeof(err));
+	if (rc == 0)
+		return APP_OK;
+	app_error("%s", err[0] != '\0' ? err : strerror(-rc));
+	return rc == -EINVAL ? APP_USAGE : APP_FAILED;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * device.h - the options that every subcommand with a device shares, and starting the instance
+ * with them. Main thread only.
+ *
+ * A subcommand puts APP_DEVICE_LONG into its option array, APP_DEVICE_HELP into its usage text,
+ * calls app_device_split first and app_device_option for each option that getopt_long returns.
+ */
+#ifndef CORQ_APP_DEVICE_H
+#define CORQ_APP_DEVICE_H
+
+#include "common/app.h"
+
+#include <corq/instance.h>
+#include <getopt.h>
+
+struct app_device {
+	struct corq_config config;
+	enum corq_close_policy close;
+	bool close_given;
+	const char *json; /* NULL: none; "-": standard output */
+};
+
+enum app_device_opt {
+	APP_OPT_DEV = 1000,
+	APP_OPT_IP,
+	APP_OPT_PEER_IP,
+	APP_OPT_GW,
+	APP_OPT_MAC,
+	APP_OPT_MTU,
+	APP_OPT_CORES,
+	APP_OPT_NAME,
+	APP_OPT_NO_HUGE,
+	APP_OPT_MAX_CONNS,
+	APP_OPT_SEED,
+	APP_OPT_TIMEWAIT,
+	APP_OPT_TW_TIME,
+	APP_OPT_RFC1337,
+	APP_OPT_CLOSE,
+	APP_OPT_JSON,
+	APP_OPT_EAL_LOG,
+	APP_OPT_OWN, /* a subcommand's own long options start here */
+};
+
+/* clang-format off */
+#define APP_DEVICE_LONG \
+	{"dev", required_argument, NULL, APP_OPT_DEV}, \
+	{"ip", required_argument, NULL, APP_OPT_IP}, \
+	{"peer-ip", required_argument, NULL, APP_OPT_PEER_IP}, \
+	{"gw", required_argument, NULL, APP_OPT_GW}, \
+	{"mac", required_argument, NULL, APP_OPT_MAC}, \
+	{"mtu", required_argument, NULL, APP_OPT_MTU}, \
+	{"cores", required_argument, NULL, APP_OPT_CORES}, \
+	{"name", required_argument, NULL, APP_OPT_NAME}, \
+	{"no-huge", no_argument, NULL, APP_OPT_NO_HUGE}, \
+	{"max-conns", required_argument, NULL, APP_OPT_MAX_CONNS}, \
+	{"seed", required_argument, NULL, APP_OPT_SEED}, \
+	{"timewait", required_argument, NULL, APP_OPT_TIMEWAIT}, \
+	{"tw-time", required_argument, NULL, APP_OPT_TW_TIME}, \
+	{"rfc1337", required_argument, NULL, APP_OPT_RFC1337}, \
+	{"close", required_argument, NULL, APP_OPT_CLOSE}, \
+	{"json", required_argument, NULL, APP_OPT_JSON}, \
+	{"eal-log", no_argument, NULL, APP_OPT_EAL_LOG}
+/* clang-format on */
+
+extern const char app_device_help[];
+
+void app_device_init(struct app_device *device);
+/* Cuts argv at "--": what follows goes to DPDK's EAL. Returns the new argc. */
+int app_device_split(struct app_device *device, int argc, char **argv);
+/* 1 it was one of ours, 0 it was not, -1 its value was wrong (the error line is out). */
+int app_device_option(struct app_device *device, int opt, const char *arg);
+/* The line for what getopt_long did not take ('?' or ':'). */
+void app_bad_option(int argc, char **argv, int opt);
+bool app_device_is_loop(const struct app_device *device);
+/* Starts the instance: 0 and *inst, else the exit code (the error line is out). */
+int app_device_start(const struct app_device *device, struct corq_instance **inst);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * path.h - from the target of a request line to the name of a file under the root. Pure; every
+ * input byte comes from a peer.
+ *
+ * The result starts with '/', has no "." or ".." segment, no empty segment but a last one, no NUL,
+ * and is never longer than the input. It is a key of the table of files, never a name given to
+ * the kernel: what is not in the table cannot be reached.
+ */
+#ifndef CORQ_HTTPD_PATH_H
+#define CORQ_HTTPD_PATH_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#define HTTPD_URL_MAX 2047 /* longer: 414 */
+
+/* Length of what stands in out (NUL-terminated, room for len + 2), or -EINVAL: 400. */
+ssize_t httpd_path_decode(const char *url, size_t len, char *out);
+const char *httpd_path_type(const char *path);
+
+#endif

@@ -1,0 +1,519 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * server.c - connections of the server: callbacks of the on-core API. See server.h for what it
+ * does and core.h for the state of a connection.
+ */
+#include "httpd/core.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define SECOND_NS	1000000000ull
+#define IDLE_NS		(30 * SECOND_NS)
+#define HEADER_NS	(10 * SECOND_NS)
+#define LINGER_NS	(2 * SECOND_NS)
+#define STALL_BYTES	(128u << 10) /* unacknowledged answers, above which no request is read */
+
+static const struct corq_ops server_ops, watching_ops;
+
+static struct httpd_core *
+hc_of(const struct corq_core *core)
+{
+	return app_core_of(core)->httpd;
+}
+
+/* ---- the user word ---- */
+
+static uint64_t
+word_of(const struct corq_conn *conn)
+{
+	uint64_t word = (uint64_t)(uintptr_t)corq_conn_user(conn);
+
+	if ((word & WORD_INLINE) != 0)
+		return word;
+	return ((struct httpd_partial *)(uintptr_t)word)->word;
+}
+
+static struct httpd_partial *
+partial_of(const struct corq_conn *conn)
+{
+	uint64_t word = (uint64_t)(uintptr_t)corq_conn_user(conn);
+
+	return (word & WORD_INLINE) != 0 ? NULL : (struct httpd_partial *)(uintptr_t)word;
+}
+
+static void
+set_word(struct corq_conn *conn, uint64_t word)
+{
+	struct httpd_partial *partial = partial_of(conn);
+
+	if (partial != NULL)
+		partial->word = word;
+	else
+		corq_conn_set_user(conn, (void *)(uintptr_t)word);
+}
+
+static uint64_t
+stamp(uint64_t word, uint64_t now)
+{
+	return (word & ~WORD_TIME) | ((now >> 28 << 8) & WORD_TIME);
+}
+
+/* Nanoseconds since the stamp, within 0.27 s, for spans below 50 days. */
+static uint64_t
+since(uint64_t word, uint64_t now)
+{
+	return (((now >> 28) - ((word & WORD_TIME) >> 8)) & 0xffffff) << 28;
+}
+
+static void
+free_partial(struct httpd_core *hc, struct corq_conn *conn)
+{
+	struct httpd_partial *partial = partial_of(conn);
+
+	if (partial == NULL)
+		return;
+	corq_conn_set_user(conn, (void *)(uintptr_t)partial->word);
+	partial->next_free = hc->free_partial;
+	hc->free_partial = partial;
+}
+
+/* ---- ending ---- */
+
+static void
+drop_input(struct httpd_core *hc, struct corq_conn *conn)
+{
+	size_t len = corq_conn_readable(conn);
+
+	if (len != 0)
+		corq_conn_consume(hc->core, conn, len);
+}
+
+/* The last answer is written. Returns with the connection closed, or ENDING. */
+static void
+end_after_reply(struct httpd_core *hc, struct corq_conn *conn, bool linger)
+{
+	uint64_t now = corq_core_now(hc->core);
+
+	drop_input(hc, conn);
+	if (linger) {
+		set_word(conn, word_of(conn) | WORD_ENDING);
+		corq_conn_shutdown(hc->core, conn);
+		corq_conn_set_deadline(hc->core, conn, now + LINGER_NS);
+		return;
+	}
+	switch (hc->server->opts.close) {
+	case CORQ_CLOSE_AFTER_PEER:
+		set_word(conn, word_of(conn) | WORD_ENDING);
+		corq_conn_set_cork(hc->core, conn, false);
+		corq_conn_set_deadline(hc->core, conn, now + IDLE_NS);
+		break;
+	case CORQ_CLOSE_RST:
+		set_word(conn, word_of(conn) | WORD_ENDING | WORD_RESET);
+		corq_conn_set_ops(conn, hc->core, &watching_ops);
+		corq_conn_set_cork(hc->core, conn, false);
+		corq_conn_set_deadline(hc->core, conn, now + IDLE_NS);
+		break;
+	default:
+		corq_conn_close(hc->core, conn);
+		break;
+	}
+}
+
+/* The peer is done, or silent: nothing is owed to it. */
+static void
+end_quiet(struct httpd_core *hc, struct corq_conn *conn)
+{
+	free_partial(hc, conn);
+	if (hc->server->opts.close == CORQ_CLOSE_ABORT_IF_EMPTY &&
+		(word_of(conn) & WORD_SERVED) == 0)
+		corq_conn_abort(hc->core, conn);
+	else
+		corq_conn_close(hc->core, conn);
+}
+
+/* ---- requests ---- */
+
+static struct httpd_plan
+plan_for(struct httpd_core *hc, const struct httpd_request *req)
+{
+	struct httpd_plan plan = {.status = req->status, .head = req->head};
+	char path[HTTPD_URL_MAX + sizeof("/index.html")];
+	ssize_t len;
+
+	plan.linger = plan.status != 200;
+	if (plan.linger)
+		return plan;
+	len = httpd_path_decode(req->url, req->url_len, path);
+	if (len < 0) {
+		plan.status = 400;
+		plan.linger = true;
+		return plan;
+	}
+	plan.keep = req->keep;
+	plan.linger = req->body != 0;
+	plan.file = httpd_site_find(&hc->server->site, path, (size_t)len);
+	if (plan.file == NULL)
+		plan.status = 404;
+	else if (plan.file->directory)
+		plan.status = 301;
+	return plan;
+}
+
+/* False: the connection is closed or ending. */
+static bool
+answer(struct httpd_core *hc, struct corq_conn *conn, const struct httpd_plan *plan, uint64_t skip)
+{
+	uint64_t word = stamp(word_of(conn), corq_core_now(hc->core));
+
+	set_word(conn, (word & ~WORD_SKIP) | WORD_SERVED | skip << 32);
+	if (!httpd_reply(hc, conn, plan))
+		return false;
+	if (plan->keep)
+		return true;
+	end_after_reply(hc, conn, plan->linger);
+	return false;
+}
+
+/* A header that is not all there: it moves out of the core's scratch. */
+static bool
+keep_partial(struct httpd_core *hc, struct corq_conn *conn)
+{
+	static const struct httpd_plan busy = {.status = 503, .linger = true};
+	struct httpd_partial *partial = hc->free_partial;
+
+	if (partial == NULL) {
+		hc->counts.no_room++;
+		answer(hc, conn, &busy, 0);
+		return false;
+	}
+	hc->free_partial = partial->next_free;
+	partial->word = word_of(conn);
+	httpd_request_copy(&partial->req, &hc->scratch);
+	corq_conn_set_user(conn, partial);
+	corq_conn_set_deadline(hc->core, conn, corq_core_now(hc->core) + HEADER_NS);
+	return true;
+}
+
+static void
+remember(struct httpd_core *hc, const struct httpd_plan *plan, const char *data, size_t len)
+{
+	if (plan->status != 200 || len > HTTPD_CACHED_MAX)
+		return;
+	memcpy(hc->cached_bytes, data, len);
+	hc->cached_len = (uint32_t)len;
+	hc->cached = *plan;
+}
+
+/* Reads one request through the parser. False: stop reading this connection. */
+static bool
+serve_parsed(struct httpd_core *hc, struct corq_conn *conn, const struct iovec *iov, int n)
+{
+	struct httpd_partial *partial = partial_of(conn);
+	struct httpd_request *req = partial != NULL ? &partial->req : &hc->scratch;
+	struct httpd_plan plan;
+	size_t used = 0;
+
+	if (partial == NULL)
+		httpd_request_start(req, &hc->settings);
+	for (int i = 0; i < n && req->status == 0; i++)
+		used += httpd_request_feed(req, iov[i].iov_base, iov[i].iov_len);
+	if (req->status == 0) {
+		corq_conn_consume(hc->core, conn, used);
+		return partial != NULL || keep_partial(hc, conn);
+	}
+	plan = plan_for(hc, req);
+	if (partial == NULL && used <= iov[0].iov_len && req->body == 0)
+		remember(hc, &plan, iov[0].iov_base, used);
+	corq_conn_consume(hc->core, conn, used);
+	free_partial(hc, conn);
+	return answer(hc, conn, &plan, req->body);
+}
+
+static bool
+serve_one(struct httpd_core *hc, struct corq_conn *conn)
+{
+	struct iovec iov[16];
+	uint32_t cached = hc->cached_len;
+	int n = corq_conn_peek(hc->core, conn, iov, 16);
+
+	if (n <= 0)
+		return false;
+	if (cached != 0 && iov[0].iov_len >= cached &&
+		memcmp(iov[0].iov_base, hc->cached_bytes, cached) == 0 && partial_of(conn) == NULL) {
+		corq_conn_consume(hc->core, conn, cached);
+		return answer(hc, conn, &hc->cached, 0);
+	}
+	return serve_parsed(hc, conn, iov, n);
+}
+
+/* False: the connection is closed or ending. */
+static bool
+serve(struct httpd_core *hc, struct corq_conn *conn)
+{
+	size_t readable;
+
+	while ((readable = corq_conn_readable(conn)) != 0) {
+		uint64_t word = word_of(conn), skip = word >> 32;
+
+		if ((word & WORD_ENDING) != 0) {
+			drop_input(hc, conn);
+			return false;
+		}
+		if (skip != 0) {
+			skip = skip < readable ? skip : readable;
+			corq_conn_consume(hc->core, conn, skip);
+			set_word(conn, word - (skip << 32));
+			continue;
+		}
+		if (corq_conn_unsent(conn) > STALL_BYTES) {
+			set_word(conn, word | WORD_STALLED);
+			corq_conn_set_ops(conn, hc->core, &watching_ops);
+			return true;
+		}
+		if (!serve_one(hc, conn))
+			return false;
+	}
+	return true;
+}
+
+/* ---- callbacks ---- */
+
+static void
+on_open(struct corq_core *core, struct corq_conn *conn)
+{
+	struct httpd_core *hc = hc_of(core);
+	uint64_t now = corq_core_now(core);
+
+	hc->counts.connections++;
+	set_word(conn, stamp(WORD_INLINE, now));
+	corq_conn_set_deadline(core, conn, now + IDLE_NS);
+}
+
+static void
+on_data(struct corq_core *core, struct corq_conn *conn)
+{
+	serve(hc_of(core), conn);
+}
+
+static void
+on_peer_fin(struct corq_core *core, struct corq_conn *conn)
+{
+	struct httpd_core *hc = hc_of(core);
+	uint64_t word = word_of(conn);
+
+	if ((word & WORD_STALLED) != 0) {
+		set_word(conn, word | WORD_PEER_FIN);
+		return;
+	}
+	if ((word & WORD_RESET) != 0 && corq_conn_unsent(conn) != 0)
+		return;
+	drop_input(hc, conn);
+	end_quiet(hc, conn);
+}
+
+static void
+on_sent(struct corq_core *core, struct corq_conn *conn)
+{
+	struct httpd_core *hc = hc_of(core);
+	uint64_t word = word_of(conn);
+
+	if ((word & WORD_RESET) != 0) {
+		if (corq_conn_unsent(conn) == 0)
+			corq_conn_abort(core, conn);
+		return;
+	}
+	if ((word & WORD_STALLED) == 0 || corq_conn_unsent(conn) > STALL_BYTES / 2)
+		return;
+	set_word(conn, word & ~(WORD_STALLED | WORD_PEER_FIN));
+	corq_conn_set_ops(conn, core, &server_ops);
+	if (!serve(hc, conn) || (word & WORD_PEER_FIN) == 0)
+		return;
+	word = word_of(conn);
+	if ((word & WORD_STALLED) != 0)
+		set_word(conn, word | WORD_PEER_FIN);
+	else
+		end_quiet(hc, conn);
+}
+
+static void
+on_timer(struct corq_core *core, struct corq_conn *conn)
+{
+	static const struct httpd_plan late = {.status = 408, .linger = true};
+	struct httpd_core *hc = hc_of(core);
+	uint64_t now = corq_core_now(core), word = word_of(conn);
+
+	if ((word & WORD_RESET) != 0) {
+		corq_conn_abort(core, conn);
+	} else if ((word & WORD_ENDING) != 0) {
+		drop_input(hc, conn);
+		corq_conn_close(core, conn);
+	} else if (partial_of(conn) != NULL) {
+		hc->counts.header_late++;
+		free_partial(hc, conn);
+		answer(hc, conn, &late, 0);
+	} else if (corq_conn_unsent(conn) != 0 || since(word, now) < IDLE_NS) {
+		/* One deadline serves all requests of a connection; it moves on when it fires.
+		 * TCP itself gives up on a peer that takes nothing. */
+		corq_conn_set_deadline(core, conn, now + SECOND_NS + IDLE_NS -
+				(since(word, now) < IDLE_NS ? since(word, now) : 0));
+	} else {
+		hc->counts.idle_closed++;
+		end_quiet(hc, conn);
+	}
+}
+
+static void
+on_close(struct corq_core *core, struct corq_conn *conn, int reason)
+{
+	(void)reason;
+	free_partial(hc_of(core), conn);
+}
+
+static const struct corq_ops server_ops = {
+	.on_open = on_open,
+	.on_data = on_data,
+	.on_peer_fin = on_peer_fin,
+	.on_timer = on_timer,
+	.on_close = on_close,
+};
+
+/* As server_ops, with on_sent: of connections that wait for the peer to take answers. */
+static const struct corq_ops watching_ops = {
+	.on_sent = on_sent,
+	.on_peer_fin = on_peer_fin,
+	.on_timer = on_timer,
+	.on_close = on_close,
+};
+
+/* ---- start and end ---- */
+
+static int
+make_partials(struct httpd_core *hc)
+{
+	size_t len = HTTPD_PARTIALS * sizeof(struct httpd_partial);
+	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (p == MAP_FAILED)
+		return -ENOMEM;
+	hc->partials = p;
+	for (int i = HTTPD_PARTIALS - 1; i >= 0; i--) {
+		hc->partials[i].next_free = hc->free_partial;
+		hc->free_partial = &hc->partials[i];
+	}
+	return 0;
+}
+
+static int
+make_cores(struct httpd_server *server)
+{
+	server->n_cores = corq_cores(server->opts.inst);
+	server->cores = calloc(server->n_cores, sizeof(struct httpd_core *));
+	if (server->cores == NULL)
+		return -ENOMEM;
+	for (unsigned i = 0; i < server->n_cores; i++) {
+		struct httpd_core *hc = aligned_alloc(64, (sizeof(*hc) + 63) / 64 * 64);
+
+		if (hc == NULL)
+			return -ENOMEM;
+		memset(hc, 0, sizeof(*hc));
+		server->cores[i] = hc;
+		hc->server = server;
+		httpd_request_settings(&hc->settings);
+		if (make_partials(hc) != 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int
+httpd_server_create(const struct httpd_opts *opts, struct httpd_server **out, char *err,
+	size_t err_len)
+{
+	struct httpd_server *server = calloc(1, sizeof(*server));
+	int rc = -ENOMEM;
+
+	if (server != NULL) {
+		server->opts = *opts;
+		rc = opts->fixed ? httpd_site_fixed(&server->site, opts->size, err, err_len)
+				 : httpd_site_load(&server->site, opts->dir, err, err_len);
+		if (rc != 0) {
+			httpd_server_destroy(server);
+			return rc;
+		}
+		rc = make_cores(server);
+	}
+	if (rc != 0) {
+		snprintf(err, err_len, "not enough memory");
+		httpd_server_destroy(server);
+		return rc;
+	}
+	rc = httpd_site_register(&server->site, opts->inst);
+	if (rc != 0) {
+		snprintf(err, err_len, "cannot register %zu bytes of content with the device",
+			server->site.arena_len);
+		httpd_server_destroy(server);
+		return rc;
+	}
+	*out = server;
+	return 0;
+}
+
+int
+httpd_core_start(struct httpd_server *server, struct corq_core *core)
+{
+	struct httpd_core *hc = server->cores[corq_core_index(core)];
+	struct corq_listen_opts opts = {
+		.port = server->opts.port,
+		.ops = &server_ops,
+		.user = (void *)(uintptr_t)WORD_INLINE,
+	};
+
+	hc->core = core;
+	app_core_of(core)->httpd = hc;
+	return corq_core_listen(core, &opts, &hc->listener);
+}
+
+void
+httpd_server_counts(const struct httpd_server *server, struct httpd_counts *counts)
+{
+	uint64_t *to = (uint64_t *)counts;
+
+	memset(counts, 0, sizeof(*counts));
+	for (unsigned i = 0; i < server->n_cores; i++) {
+		const uint64_t *from = (const uint64_t *)&server->cores[i]->counts;
+
+		for (size_t w = 0; w < sizeof(*counts) / sizeof(*to); w++)
+			to[w] += __atomic_load_n(&from[w], __ATOMIC_RELAXED);
+	}
+}
+
+uint64_t
+httpd_server_files(const struct httpd_server *server)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < server->site.count; i++)
+		n += !server->site.files[i].directory;
+	return n;
+}
+
+void
+httpd_server_destroy(struct httpd_server *server)
+{
+	if (server == NULL)
+		return;
+	for (unsigned i = 0; server->cores != NULL && i < server->n_cores; i++) {
+		struct httpd_core *hc = server->cores[i];
+
+		if (hc != NULL && hc->partials != NULL)
+			munmap(hc->partials, HTTPD_PARTIALS * sizeof(*hc->partials));
+		free(hc);
+	}
+	free(server->cores);
+	httpd_site_free(&server->site);
+	free(server);
+}

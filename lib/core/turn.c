@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * turn.c - one pass of a core's loop, ten steps (DESIGN: one turn of a core).
+ *
+ * The two halves are callable alone, because a test compares "one burst" with "one by one" before
+ * the same second half. Every step has a budget, so that a turn stays short however much is ready.
+ * What a step cannot finish stays where it is, in order. The core's thread only.
+ */
+#include "base/cycles.h"
+#include "core/core.h"
+#include "core/handoff.h"
+
+#define IDLE_SPINS  64       /* idle turns before the first sleep */
+#define IDLE_MAX_NS 1000000u /* longest sleep: 1 ms */
+
+/* ---- steps 1 to 3: what came ---- */
+
+static void
+drop(struct corq_core *core, struct corq_frame *f, enum corq_reason why)
+{
+	core->eng.reasons[why]++;
+	corq_engine_free_frame(&core->eng, f);
+}
+
+/* Step 2. Parses frames[0..n) into seg[], key[]; what is not TCP is dealt with here. Returns how
+ * many segments are left, packed in order. */
+static unsigned
+parse_burst(struct corq_core *core, struct corq_frame **frames, unsigned n)
+{
+	unsigned m = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		CORQ_PREFETCH(frames[i]->data);
+	for (unsigned i = 0; i < n; i++) {
+		struct corq_seg *seg = &core->seg[m];
+		struct corq_key *key = &core->key[m];
+		enum corq_reason why;
+		enum corq_pkt kind;
+
+		core->eng.stats.rx_bytes += frames[i]->pkt_len;
+		why = corq_net_parse(frames[i], &core->parse, seg, key, &kind);
+		if (CORQ_LIKELY(kind == CORQ_PKT_TCP)) {
+			seg->hash = corq_engine_hash(&core->eng, key);
+			corq_table_prefetch(&core->eng.table, seg->hash);
+			m++;
+			continue;
+		}
+		seg->frame = frames[i];
+		if (kind == CORQ_PKT_ARP)
+			corq_link_arp_input(core, frames[i]);
+		else if (kind == CORQ_PKT_ICMP4)
+			corq_link_icmp_input(core, seg, key);
+		else
+			drop(core, frames[i], why != CORQ_R_NONE ? why : CORQ_R_ICMP_TYPE);
+	}
+	return m;
+}
+
+/* All look-ups before the first input, each with its object's lines on the way. */
+static void
+lookup_burst(struct corq_core *core, unsigned m)
+{
+	struct corq_engine *e = &core->eng;
+
+	for (unsigned i = 0; i < m; i++) {
+		uint32_t val = corq_engine_lookup(e, &core->key[i], core->seg[i].hash);
+
+		core->seg[i].hint = val;
+		if (val != CORQ_NONE && !(val & CORQ_VAL_RECORD))
+			CORQ_PREFETCH_W(&corq_conn_at(e, val)->snd_wnd);
+	}
+}
+
+/* A miss may belong to another core; an address that is not ours to nobody here. */
+static bool
+ours(struct corq_core *core, struct corq_seg *seg, const struct corq_key *key)
+{
+	int to;
+
+	if (corq_engine_lookup(&core->eng, key, seg->hash) != CORQ_NONE)
+		return true;
+	if (corq_engine_laddr(&core->eng, &key->laddr) == CORQ_NONE) {
+		drop(core, seg->frame, CORQ_R_IP_NOT_US);
+		return false;
+	}
+	if (core->cfg.n == 1)
+		return true;
+	to = corq_handoff_target(core, key, seg->frame);
+	if (to == CORQ_HANDOFF_OURS)
+		return true;
+	if (to == CORQ_HANDOFF_DROP || !corq_handoff_send(core, (unsigned)to, seg->frame))
+		drop(core, seg->frame, CORQ_R_HANDOFF_FULL);
+	return false;
+}
+
+/* Steps 2 and 3 for frames of the device or of another core. */
+static void
+input_frames(struct corq_core *core, struct corq_frame **frames, unsigned n)
+{
+	unsigned m = parse_burst(core, frames, n);
+
+	lookup_burst(core, m);
+	for (unsigned i = 0; i < m; i++) {
+		struct corq_seg *seg = &core->seg[i];
+
+		if (CORQ_UNLIKELY(!corq_engine_hint_ok(&core->eng, seg->hint, &core->key[i])) &&
+			!ours(core, seg, &core->key[i]))
+			continue;
+		corq_tcp_input(&core->eng, seg, &core->key[i]);
+	}
+}
+
+unsigned
+corq_core_input_burst(struct corq_core *core)
+{
+	struct corq_engine *e = &core->eng;
+	uint64_t t0 = corq_cycles(), t1;
+	unsigned n;
+
+	core->cycles_start = t0;
+	n = core->port->ops->rx_burst(core->port, core->rx, CORQ_BURST_MAX);
+	corq_engine_clock(e, core->port->ops->now_ns(core->port));
+	e->stats.rx_packets += n;
+	t1 = corq_cycles();
+	core->stage[0] = t1 - t0;
+	if (n)
+		input_frames(core, core->rx, n);
+	core->stage[1] = corq_cycles() - t1;
+	return n;
+}
+
+/* ---- steps 4 to 10 ---- */
+
+/* After a pause of the machine the ACKs are in the ring already: look at them first. */
+static bool
+hold_retransmissions(struct corq_core *core, unsigned n_rx)
+{
+	if ((n_rx < CORQ_BURST_MAX && !core->port->backlog) ||
+		core->rtx_held >= CORQ_RTX_HOLD_MAX) {
+		core->rtx_held = 0;
+		return false;
+	}
+	core->rtx_held++;
+	return true;
+}
+
+static void
+fill_tx_frames(struct corq_core *core)
+{
+	struct corq_engine *e = &core->eng;
+	uint32_t want = CORQ_TX_BUDGET + CORQ_TXF_RESERVE;
+
+	if (e->n_txf >= want / 2)
+		return;
+	e->n_txf += core->port->ops->tx_alloc(
+		core->port, e->txf + e->n_txf, (uint16_t)(want - e->n_txf));
+}
+
+/* Step 7, after the second clock read. What the device did not take last time holds it back. */
+static void
+build(struct corq_core *core)
+{
+	struct corq_engine *e = &core->eng;
+	uint16_t n;
+
+	corq_link_poll(core);
+	if (!corq_tcp_wants_build(e) || core->n_tx == CORQ_TX_BUDGET)
+		return;
+	fill_tx_frames(core);
+	n = corq_tcp_build(e, core->tx + core->n_tx, (uint16_t)(CORQ_TX_BUDGET - core->n_tx));
+	for (unsigned i = 0; i < n; i++)
+		e->stats.tx_bytes += core->tx[core->n_tx + i]->pkt_len;
+	core->n_tx += n;
+}
+
+/* Step 8: all at once; the rest moves to the front, in order. */
+static unsigned
+transmit(struct corq_core *core)
+{
+	uint32_t sent = 0;
+
+	while (sent < core->n_tx) {
+		uint16_t n = core->port->ops->tx_burst(
+			core->port, core->tx + sent, (uint16_t)(core->n_tx - sent));
+
+		if (n == 0)
+			break;
+		sent += n;
+	}
+	if (CORQ_UNLIKELY(sent < core->n_tx))
+		memmove(core->tx, core->tx + sent, (core->n_tx - sent) * sizeof(core->tx[0]));
+	core->n_tx -= sent;
+	core->eng.stats.tx_packets += sent;
+	return sent;
+}
+
+/* Step 9: buffers in bulk, then borrowed memory that nothing refers to any more. */
+static void
+give_back(struct corq_core *core)
+{
+	struct corq_engine *e = &core->eng;
+
+	if (e->n_freed)
+		core->port->ops->free_bulk(core->port, e->freed, (uint16_t)e->n_freed);
+	e->n_freed = 0;
+	if (e->cap_chain) {
+		void *ext[CORQ_BURST_MAX];
+		uint16_t n;
+
+		do {
+			n = core->port->ops->released(
+				core->port, ext, CORQ_BURST_MAX, core->idle_turns > 0);
+			for (uint16_t i = 0; i < n; i++)
+				corq_tcp_frame_released(e, ext[i]);
+		} while (n == CORQ_BURST_MAX);
+	}
+	while (e->release_head != CORQ_NONE) {
+		uint32_t idx = e->release_head;
+		struct corq_chunk *ch = corq_chunk_at(&e->chunks, idx);
+		const struct corq_region *r = &core->regions[ch->region];
+
+		e->release_head = ch->next;
+		if (r->release)
+			r->release(core, r->arg, ch->cookie);
+		corq_chunk_released(&e->chunks, idx);
+	}
+}
+
+static void
+count_cycles(struct corq_core *core, bool busy)
+{
+	struct corq_stats *s = &core->eng.stats;
+
+	s->turns++;
+	if (!busy)
+		return;
+	s->turns_busy++;
+	s->cycles_rx += core->stage[0];
+	s->cycles_input += core->stage[1];
+	s->cycles_timers += core->stage[2];
+	s->cycles_events += core->stage[3];
+	s->cycles_build += core->stage[4];
+	s->cycles_tx += core->stage[5];
+	s->cycles_busy += corq_cycles() - core->cycles_start;
+}
+
+bool
+corq_core_turn_tail(struct corq_core *core, unsigned n_rx)
+{
+	struct corq_engine *e = &core->eng;
+	struct corq_frame *handed[CORQ_BURST_MAX];
+	unsigned n_hand, n_fired, n_events, n_sent;
+	uint64_t t = corq_cycles(), u;
+	bool busy;
+
+	n_hand = corq_handoff_recv(core, handed, CORQ_BURST_MAX); /* 4 */
+	if (n_hand)
+		input_frames(core, handed, n_hand);
+	n_fired = corq_tcp_timers(e, CORQ_TIMER_BUDGET, hold_retransmissions(core, n_rx)); /* 5 */
+	core->stage[2] = (u = corq_cycles()) - t;
+	n_events = corq_core_events(core); /* 6 */
+	core->stage[3] = (t = corq_cycles()) - u;
+	corq_engine_clock(e, core->port->ops->now_ns(core->port)); /* 7 */
+	build(core);
+	core->stage[4] = (u = corq_cycles()) - t;
+	n_sent = core->n_tx ? transmit(core) : 0; /* 8 */
+	core->stage[5] = (t = corq_cycles()) - u;
+	give_back(core); /* 9 */
+	corq_engine_turn_end(e);
+	core->stage[0] += corq_cycles() - t; /* giving back is part of receiving */
+	busy = n_rx || n_hand || n_fired || n_events || n_sent;
+	count_cycles(core, busy); /* 10 */
+	return busy;
+}
+
+/* How long nothing can happen but a packet: bounds the sleep of an idle core. */
+static uint64_t
+idle_ns(struct corq_core *core)
+{
+	uint64_t ns = IDLE_MAX_NS, now = core->eng.now_ns, t;
+	uint32_t ticks = corq_tcp_next_deadline(&core->eng);
+
+	if (ticks != CORQ_NONE)
+		ns = CORQ_MIN(ns, (uint64_t)ticks << CORQ_TICK_SHIFT);
+	t = corq_neigh_next(&core->neigh);
+	if (t != CORQ_NEIGH_NEVER)
+		ns = CORQ_MIN(ns, t > now ? t - now : 0);
+	if (core->hook_at)
+		ns = CORQ_MIN(ns, core->hook_at > now ? core->hook_at - now : 0);
+	return ns;
+}
+
+static void
+back_off(struct corq_core *core)
+{
+	uint64_t ns;
+
+	if (++core->idle_turns < IDLE_SPINS || !core->cfg.idle_sleep || !core->port->ops->idle) {
+		corq_pause();
+		return;
+	}
+	if (core->n_tx || core->eng.events.n || corq_tcp_wants_build(&core->eng))
+		return;
+	ns = idle_ns(core);
+	if (ns > 20000) /* shorter than a sleep costs: spin */
+		core->port->ops->idle(core->port, ns);
+}
+
+bool
+corq_core_turn(struct corq_core *core)
+{
+	unsigned n = corq_core_input_burst(core);
+	bool busy = corq_core_turn_tail(core, n);
+
+	if (busy)
+		core->idle_turns = 0;
+	else
+		back_off(core);
+	return busy;
+}

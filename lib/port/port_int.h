@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * port_int.h - what the files of lib/port share: the clock, a port's private part, pools, the
+ * table of device kinds. Nobody outside lib/port includes it.
+ *
+ * A frame lies in the private area of its mbuf, right behind the mbuf's head, and the buffer right
+ * behind the frame:
+ *
+ *	rte_mbuf (128) | corq_frame (64) | headroom (128) | data room
+ *
+ * so that either is found from the other by adding a constant. pool.c fills in what never changes
+ * (buf_start, room) and asserts the layout.
+ */
+#ifndef CORQ_PORT_INT_H
+#define CORQ_PORT_INT_H
+
+#include <rte_mbuf.h>
+#include <rte_cycles.h>
+
+#include "port/port_dpdk.h"
+
+_Static_assert(RTE_PKTMBUF_HEADROOM == CORQ_FRAME_HEADROOM, "headroom of corq and of DPDK");
+_Static_assert(sizeof(struct rte_mbuf) % CORQ_CACHELINE == 0, "the frame starts a cache line");
+
+#define PORT_FRAMES_DEFAULT 8192
+#define PORT_L2_MAX         18 /* Ethernet header and one VLAN tag */
+
+__attribute__((format(printf, 3, 4))) void corq_port_err(
+	char *err, size_t len, const char *fmt, ...);
+
+/* ---- clock.c ---------------------------------------------------------------------------- */
+
+/* now = ns0 + (tsc - tsc0) * mult / 2^32. Constant after start; one copy a port. */
+struct corq_clock {
+	uint64_t tsc0, ns0, mult;
+};
+
+struct corq_clock_sample {
+	uint64_t tsc, ns;
+};
+
+struct corq_clock_sample corq_clock_sample(void);
+/* Calibrates against CLOCK_MONOTONIC over the time since `from`, at least 50 ms (it sleeps). */
+void corq_clock_init(struct corq_clock *c, struct corq_clock_sample from);
+
+static inline uint64_t
+corq_clock_now(const struct corq_clock *c)
+{
+	return c->ns0 + (uint64_t)(((unsigned __int128)(rte_rdtsc() - c->tsc0) * c->mult) >> 32);
+}
+
+/* ---- eal.c, eal_args.c ------------------------------------------------------------------- */
+
+#define EAL_ARGS_MAX 96
+#define EAL_ARG_LEN  64
+#define EAL_LINE_LEN 160
+
+struct corq_eal_args {
+	int argc;
+	char *argv[EAL_ARGS_MAX + 1];
+	char text[24][EAL_ARG_LEN]; /* the arguments that we build */
+	uint32_t n_text;
+	char lcores[CORQ_EAL_CORES_MAX * 16 + 600];
+};
+
+/* cpus[]: allowed CPUs, n_cpus of them. conf->n_cores engine lcores 0.., main lcore behind them. */
+int corq_eal_args_build(struct corq_eal_args *a, const struct corq_eal_conf *conf, bool huge,
+	const int *cpus, uint32_t n_cpus, char *err, size_t errlen);
+bool corq_eal_args_given(const struct corq_eal_conf *conf, const char *const *names);
+uint32_t corq_eal_cpu_list(int *cpus, uint32_t max);
+uint32_t corq_eal_free_huge_mb(void);
+
+/* The rest of lib/port on an EAL: lcore and NUMA node of a core, whether threads share CPUs. */
+uint32_t corq_eal_lcore(const struct corq_eal *eal, uint32_t core);
+bool corq_eal_shares_cpus(const struct corq_eal *eal);
+const struct corq_clock *corq_eal_clock(const struct corq_eal *eal);
+/* The first error that DPDK logged since the last call, "" for none: the reason of a failure. */
+const char *corq_eal_reason(struct corq_eal *eal, char *buf, size_t len);
+
+/* ---- pool.c ------------------------------------------------------------------------------ */
+
+static inline struct corq_frame *
+frame_of(struct rte_mbuf *m)
+{
+	return (struct corq_frame *)(void *)(m + 1);
+}
+
+static inline struct rte_mbuf *
+mbuf_of(struct corq_frame *f)
+{
+	return (struct rte_mbuf *)(void *)f - 1;
+}
+
+struct pool_conf {
+	const char *name;
+	uint32_t n;
+	uint32_t data_room; /* bytes behind the headroom */
+	int socket;
+	bool many;       /* several cores allocate from it */
+	bool own_memory; /* not from EAL's heap, but from transparent huge pages */
+};
+
+struct rte_mempool *corq_pool_create(
+	struct corq_eal *eal, const struct pool_conf *conf, char *err, size_t errlen);
+/* MB for n frames of data_room bytes behind the headroom. */
+uint32_t corq_pool_mem_mb(uint32_t n, uint32_t data_room);
+
+/* What a frame is when tx_alloc returns it. */
+static inline void
+frame_reset_tx(struct corq_frame *f)
+{
+	f->data = f->buf_start + CORQ_FRAME_HEADROOM;
+	f->next = NULL;
+	f->pkt_len = 0;
+	f->len = 0;
+	f->rx_hash = 0;
+	f->flags = 0;
+	f->vlan_tci = 0;
+	f->rx_queue = 0;
+	f->tso_segsz = 0;
+	f->l2_len = f->l3_len = f->l4_len = 0;
+	f->hops = 0;
+	f->ext = NULL;
+	f->user = 0;
+}
+
+/* ---- a port of an ethdev, dev_io.c ------------------------------------------------------- */
+
+/* Ends of borrowed memory, oldest first. Only the core's thread touches it. */
+struct ext_ring {
+	void **slot;
+	uint32_t mask, head, tail;
+};
+
+struct eth_port {
+	struct corq_port port; /* first: ops get its address */
+	struct corq_clock clock;
+	uint16_t port_id, queue;
+	uint16_t max_frame; /* bytes of the largest frame of this MTU */
+	bool count_missed;  /* this port reads the device's counters now and then */
+	bool yield;         /* idle gives the CPU away: cores share it */
+	uint32_t rx_calls;
+	uint32_t ext_out; /* CORQ_FRAME_EXT parts that the device holds */
+	struct rte_mempool *rx_pool, *tx_pool;
+	struct ext_ring ext;
+} CORQ_ALIGNED_LINE;
+
+extern const struct corq_port_ops corq_eth_ops;
+/* The same behind corq_memif_guard: a memif peer may vanish in the middle of a burst. */
+extern const struct corq_port_ops corq_eth_guarded_ops;
+
+void corq_port_idle(const struct corq_clock *clock, bool yield, uint64_t ns);
+
+/* ---- memif_guard.c ----------------------------------------------------------------------- */
+
+int corq_memif_guard_install(void);
+uint16_t corq_memif_guarded_rx(uint16_t port_id, uint16_t queue, struct rte_mbuf **m, uint16_t n);
+/* *fault: the peer vanished meanwhile; which of m[] were sent is unknown, all are gone. */
+uint16_t corq_memif_guarded_tx(
+	uint16_t port_id, uint16_t queue, struct rte_mbuf **m, uint16_t n, bool *fault);
+
+/* ---- kinds.c, memif.c, veth.c: one row a device kind -------------------------------------- */
+
+struct dev_kind {
+	const char *name;
+	const char *syntax;
+	const char *driver; /* vdev name without number; NULL: not an ethdev */
+	uint32_t wait_ms;
+	bool guard; /* polling it needs corq_eth_guarded_ops */
+	int (*parse)(const char *rest, struct corq_dev_spec *spec, char *err, size_t errlen);
+	int (*check)(const struct corq_dev_spec *spec, const struct corq_dev_conf *conf, char *err,
+		size_t errlen);
+	/* The L3 MTU that this device will have. */
+	uint32_t (*mtu)(const struct corq_dev_spec *spec, const struct corq_dev_conf *conf);
+	/* Bytes that an rx buffer must offer behind its headroom, for that MTU. */
+	uint32_t (*room)(uint32_t mtu);
+	void (*vdev_args)(const struct corq_dev_spec *spec, const struct corq_dev_conf *conf,
+		char *buf, size_t len);
+	/* Link state where the driver has none; NULL: ask the driver. */
+	int (*link)(const struct corq_dev_spec *spec);
+	/* What to say when the link stays down. */
+	void (*no_link)(const struct corq_dev_spec *spec, char *err, size_t errlen);
+};
+
+const struct dev_kind *corq_dev_kind_row(enum corq_dev_kind kind);
+
+int corq_memif_parse(const char *rest, struct corq_dev_spec *spec, char *err, size_t errlen);
+int corq_memif_check(const struct corq_dev_spec *spec, const struct corq_dev_conf *conf, char *err,
+	size_t errlen);
+uint32_t corq_memif_mtu(const struct corq_dev_spec *spec, const struct corq_dev_conf *conf);
+uint32_t corq_memif_room(uint32_t mtu);
+void corq_memif_vdev_args(
+	const struct corq_dev_spec *spec, const struct corq_dev_conf *conf, char *buf, size_t len);
+void corq_memif_no_link(const struct corq_dev_spec *spec, char *err, size_t errlen);
+
+int corq_veth_parse(const char *rest, struct corq_dev_spec *spec, char *err, size_t errlen);
+int corq_veth_check(const struct corq_dev_spec *spec, const struct corq_dev_conf *conf, char *err,
+	size_t errlen);
+uint32_t corq_veth_mtu(const struct corq_dev_spec *spec, const struct corq_dev_conf *conf);
+uint32_t corq_veth_room(uint32_t mtu);
+void corq_veth_vdev_args(
+	const struct corq_dev_spec *spec, const struct corq_dev_conf *conf, char *buf, size_t len);
+int corq_veth_link(const struct corq_dev_spec *spec);
+void corq_veth_no_link(const struct corq_dev_spec *spec, char *err, size_t errlen);
+
+/* ---- loop.c ------------------------------------------------------------------------------ */
+
+struct corq_loop;
+
+int corq_loop_create(struct corq_loop **loop, struct corq_eal *eal,
+	const struct corq_dev_conf *conf, char *err, size_t errlen);
+void corq_loop_destroy(struct corq_loop *loop);
+struct corq_port *corq_loop_port(struct corq_loop *loop, uint32_t i);
+uint32_t corq_loop_frames_out(const struct corq_loop *loop);
+uint32_t corq_loop_mem_mb(const struct corq_dev_conf *conf);
+
+#endif

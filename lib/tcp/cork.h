@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cork.h - "may this leave now, and does FIN ride on it?": the one decision of the send side.
+ *
+ * A pure function of what is queued and what the rules say. Order of the rules, first match wins:
+ *
+ *   what is queued, and the state          decision
+ *   nothing, no FIN                        NOTHING
+ *   nothing, FIN; window and cwnd >= 1     bare FIN (R2, R6)
+ *   all fits the windows:
+ *     FIN queued                           all at once, PSH; FIN rides if one more number fits the
+ *                                          peer's window (R1, R4, R5: else it follows alone)
+ *     last part is a full segment          all at once, PSH
+ *     last part is short and
+ *       flushed (uncork, NODELAY, ceiling) all, PSH
+ *       corked or MORE                     full segments only; the tail waits (CORK wins over
+ *                                          NODELAY)
+ *       Nagle, an earlier short segment    full segments only; the tail waits (Minshall)
+ *         is unacknowledged
+ *       otherwise                          all, PSH
+ *   the windows cut it:
+ *     at least one full segment fits       as many full segments as fit, no PSH
+ *     peer's window cuts below one, and
+ *       it is at least half the largest    what fits, PSH (RFC 9293 3.8.6.2.1)
+ *         window seen, or the override
+ *         timer fired
+ *       otherwise                          wait: for the window (nothing in flight: persist)
+ *     cwnd cuts below one                  wait for an ACK
+ *
+ * FIN costs one sequence number and no byte of the segment (R3).
+ */
+#ifndef CORQ_TCP_CORK_H
+#define CORQ_TCP_CORK_H
+
+#include "base/base.h"
+
+struct corq_cork_in {
+	uint32_t unsent;    /* queued bytes behind snd_nxt */
+	uint32_t wnd_room;  /* sequence numbers that the peer's window has behind snd_nxt */
+	uint32_t cwnd_room; /* bytes that the congestion window allows */
+	uint32_t mss;
+	uint32_t max_wnd; /* largest window the peer ever offered, bytes */
+	uint32_t max_len; /* most bytes to decide on at once */
+	bool fin;         /* FIN is queued and was not sent */
+	bool cork, more, nodelay, flush;
+	bool small_out; /* an earlier short segment is unacknowledged (Minshall) */
+	bool override;  /* the override timer fired: no more silly-window avoidance */
+};
+
+enum corq_cork_hold {
+	CORQ_HOLD_NONE,    /* something leaves; ask again for the rest */
+	CORQ_HOLD_NOTHING, /* nothing queued */
+	CORQ_HOLD_CORK,    /* corked or MORE: until the ceiling when nothing is in flight */
+	CORQ_HOLD_NAGLE,   /* until an ACK */
+	CORQ_HOLD_WND,     /* until the window opens: persist when nothing is in flight */
+	CORQ_HOLD_CWND,    /* until an ACK */
+};
+
+struct corq_cork_out {
+	uint32_t len;
+	bool fin, psh;
+	enum corq_cork_hold hold; /* of what stays behind when len == 0 and no fin */
+};
+
+static inline struct corq_cork_out
+corq_cork_held(enum corq_cork_hold why)
+{
+	return (struct corq_cork_out){.hold = why};
+}
+
+/* The windows cut the queue at `fit` bytes. */
+static inline struct corq_cork_out
+corq_cork_cut(const struct corq_cork_in *in, uint32_t fit)
+{
+	uint32_t full = fit - fit % in->mss;
+
+	if (full)
+		return (struct corq_cork_out){.len = full};
+	if (in->cwnd_room < in->mss && in->cwnd_room < in->wnd_room && in->cwnd_room < in->unsent)
+		return corq_cork_held(CORQ_HOLD_CWND);
+	if (fit && (in->override || fit >= in->max_wnd / 2))
+		return (struct corq_cork_out){.len = fit, .psh = true};
+	return corq_cork_held(CORQ_HOLD_WND);
+}
+
+static inline struct corq_cork_out
+corq_cork_decide(const struct corq_cork_in *in)
+{
+	uint32_t fit = CORQ_MIN(in->wnd_room, in->cwnd_room);
+	uint32_t tail = in->unsent % in->mss;
+
+	if (in->unsent == 0) {
+		if (!in->fin)
+			return corq_cork_held(CORQ_HOLD_NOTHING);
+		if (in->wnd_room == 0)
+			return corq_cork_held(CORQ_HOLD_WND);
+		if (in->cwnd_room == 0)
+			return corq_cork_held(CORQ_HOLD_CWND);
+		return (struct corq_cork_out){.fin = true};
+	}
+	if (in->unsent > fit)
+		return corq_cork_cut(in, CORQ_MIN(fit, in->max_len));
+	if (in->unsent > in->max_len)
+		return (struct corq_cork_out){.len = in->max_len - in->max_len % in->mss};
+	if (in->fin)
+		return (struct corq_cork_out){
+			.len = in->unsent, .psh = true, .fin = in->wnd_room > in->unsent};
+	if (tail && !in->flush) {
+		enum corq_cork_hold why = in->cork || in->more ? CORQ_HOLD_CORK : CORQ_HOLD_NONE;
+
+		if (why == CORQ_HOLD_NONE && !in->nodelay && in->small_out)
+			why = CORQ_HOLD_NAGLE;
+		if (why != CORQ_HOLD_NONE && in->unsent < in->mss)
+			return corq_cork_held(why);
+		if (why != CORQ_HOLD_NONE)
+			return (struct corq_cork_out){.len = in->unsent - tail};
+	}
+	return (struct corq_cork_out){.len = in->unsent, .psh = true};
+}
+
+#endif

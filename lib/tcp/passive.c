@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * passive.c - listeners, and connections that are half open: a SYN came, our SYN-ACK left.
+ *
+ * A half-open connection is a 64-byte record, not a tcb: a flood of SYNs costs 64 bytes each up to
+ * a bound, at which the oldest half-open record gives way (counted). The third ACK makes the tcb,
+ * the handle and on_open. SYN-ACK waits double from class to class (RFC 6298 5.5); after the last
+ * the record goes silently.
+ *
+ *   event on a half-open record              what happens
+ *   the same SYN again (same SEQ)            the same SYN-ACK, same ISN (RFC 9293 3.10.7.4)
+ *   another SYN                              challenge by ACK (RFC 5961 4)
+ *   ACK of our SYN-ACK                       connection; its payload and FIN are taken with it
+ *   another ACK                              RST with SEQ = that ACK; the record stays
+ *   RST exactly at RCV.NXT                   record goes (back to LISTEN)
+ *   listener closed                          records go silently at once
+ */
+#include "tcp/internal.h"
+
+#include <errno.h>
+
+static bool
+is_any(const struct corq_addr *a)
+{
+	return (a->q[0] | a->q[1]) == 0;
+}
+
+/* Bounded by CORQ_MAX_LISTENERS; an exact address wins over any. */
+struct corq_listener *
+corq_listener_find(struct corq_engine *e, const struct corq_key *key)
+{
+	struct corq_listener *any = NULL;
+
+	for (unsigned i = 0; i < e->n_listeners; i++) {
+		struct corq_listener *l = &e->listeners[i];
+
+		if (!l->used || l->opts.port != key->lport)
+			continue;
+		if (l->any_addr)
+			any = l;
+		else if (corq_addr_eq(&l->opts.addr, &key->laddr))
+			return l;
+	}
+	return any;
+}
+
+int
+corq_tcp_listen(struct corq_engine *e, const struct corq_listen_opts *o, struct corq_listener **out)
+{
+	struct corq_listener *l = NULL;
+	bool any = is_any(&o->addr);
+
+	if (!any && corq_engine_laddr(e, &o->addr) == CORQ_NONE)
+		return -EADDRNOTAVAIL;
+	for (unsigned i = 0; i < CORQ_MAX_LISTENERS; i++) {
+		struct corq_listener *x = &e->listeners[i];
+
+		if (!x->used)
+			l = l ? l : x;
+		else if (x->opts.port == o->port && x->any_addr == any &&
+			 (any || corq_addr_eq(&x->opts.addr, &o->addr)))
+			return -EADDRINUSE;
+	}
+	if (!l)
+		return -ENOBUFS;
+	*l = (struct corq_listener){.opts = *o,
+		.max_half_open = o->backlog > 0 ? (uint32_t)o->backlog : e->cfg.max_half_open,
+		.used = 1,
+		.any_addr = any,
+		.ops = corq_ops_index(e, o->ops)};
+	e->n_listeners = CORQ_MAX(e->n_listeners, (unsigned)(l - e->listeners) + 1);
+	*out = l;
+	return 0;
+}
+
+void
+corq_tcp_unlisten(struct corq_engine *e, struct corq_listener *l)
+{
+	uint8_t id = (uint8_t)(l - e->listeners);
+
+	l->used = 0; /* the port first: nothing is accepted from here on */
+	for (unsigned c = CORQ_RC_SYNACK0; c <= CORQ_RC_SYNACK5; c++) {
+		uint32_t next, i = e->rec_list[c].head;
+
+		for (; i != CORQ_NONE; i = next) {
+			next = corq_dlist_next(&e->rec_space, i);
+			if (corq_record_at(e, i)->listener == id)
+				corq_record_free(e, i);
+		}
+	}
+}
+
+/* ---- the SYN ---- */
+
+static void
+send_synack(struct corq_engine *e, const struct corq_record *r, const struct corq_key *key)
+{
+	struct corq_reply *p = corq_reply_new(e);
+	uint32_t ts_off;
+
+	if (!p)
+		return; /* the peer's SYN comes again */
+	ts_off = r->flags & CORQ_RF_TS ? corq_isn_ts_off(&e->isn, key) : 0;
+	*p = (struct corq_reply){.src = key->laddr,
+		.dst = key->raddr,
+		.sport = key->lport,
+		.dport = key->rport,
+		.seq = r->snd_nxt - 1,
+		.ack = r->rcv_nxt,
+		.ts_off = ts_off,
+		.tsecr = r->ts_recent,
+		.wnd = (uint16_t)CORQ_MIN(e->cfg.rcv_buf, 65535u),
+		.mss = corq_mss_ours(e, &key->laddr),
+		.flags = CORQ_TH_SYN | CORQ_TH_ACK,
+		.wscale = e->cfg.rcv_wscale,
+		.opts = CORQ_OPT_MSS | (r->flags & CORQ_RF_TS ? CORQ_OPT_TS : 0) |
+			(r->flags & CORQ_RF_SACK ? CORQ_OPT_SACK_OK : 0) |
+			(r->flags & CORQ_RF_WSCALE ? CORQ_OPT_WSCALE : 0)};
+}
+
+/* What of the peer's offer we take: an option is answered only if it was offered (H1). */
+static void
+take_offer(struct corq_engine *e, struct corq_record *r, const struct corq_seg *seg)
+{
+	const struct corq_tcp_config *cfg = &e->cfg;
+
+	r->flags = 0;
+	r->wscale = 0;
+	if ((seg->opts & CORQ_OPT_TS) && cfg->timestamps) {
+		r->flags |= CORQ_RF_TS;
+		r->ts_recent = seg->tsval;
+	}
+	if ((seg->opts & CORQ_OPT_SACK_OK) && cfg->sack)
+		r->flags |= CORQ_RF_SACK;
+	if ((seg->opts & CORQ_OPT_WSCALE) && cfg->wscale) {
+		r->flags |= CORQ_RF_WSCALE;
+		r->wscale = (uint8_t)(seg->wscale << 4 | cfg->rcv_wscale);
+	}
+	r->mss = seg->opts & CORQ_OPT_MSS ? seg->mss : 0;
+	r->wnd = seg->wnd;
+}
+
+/* Established flows come first: with the last eighth of the connections free, or no room for
+ * replies, a new SYN is not even answered; the peer asks again in a second. */
+static bool
+shed(const struct corq_engine *e)
+{
+	return e->conns.n_free < e->conns.n / 16 || e->reply_n > CORQ_URGENT_MAX * 3 / 4;
+}
+
+enum corq_reason
+corq_listen_input(struct corq_engine *e, struct corq_listener *l, struct corq_seg *seg,
+	const struct corq_key *key, uint32_t min_isn)
+{
+	uint32_t laddr = corq_engine_laddr(e, &key->laddr);
+	uint32_t idx, iss, ts_off;
+	struct corq_record *r;
+
+	if (shed(e) || laddr == CORQ_NONE)
+		return CORQ_R_TCP_SYN_SHED;
+	if (l->n_half_open >= l->max_half_open)
+		corq_half_open_evict(e, (uint8_t)(l - e->listeners));
+	idx = corq_record_new(e, CORQ_REC_HALF_OPEN);
+	if (idx == CORQ_NONE)
+		return CORQ_R_TCP_SYN_SHED;
+	r = corq_record_at(e, idx);
+	r->raddr = key->raddr;
+	r->rport = key->rport;
+	r->lport = key->lport;
+	r->laddr_idx = (uint16_t)laddr;
+	r->listener = (uint8_t)(l - e->listeners);
+	r->retries = 0;
+	take_offer(e, r, seg);
+	iss = corq_isn_new(&e->isn, key, e->now_ns, &ts_off);
+	if (min_isn && corq_seq_lt(iss, min_isn))
+		iss = min_isn;
+	r->snd_nxt = iss + 1;
+	r->rcv_nxt = seg->seq + 1;
+	r->stamp = e->now_tick;
+	if (corq_table_insert(&e->table, seg->hash, idx | CORQ_VAL_RECORD) < 0) {
+		r->listener = CORQ_MAX_LISTENERS; /* not counted yet */
+		corq_record_free(e, idx);
+		return CORQ_R_TCP_SYN_SHED;
+	}
+	e->changes++;
+	l->n_half_open++;
+	corq_record_start(e, idx, CORQ_RC_SYNACK0);
+	e->stats.conn_opened_passive++;
+	send_synack(e, r, key);
+	return CORQ_R_NONE;
+}
+
+/* The oldest half-open record of a listener: those that were asked most often first. */
+void
+corq_half_open_evict(struct corq_engine *e, uint8_t listener)
+{
+	for (int c = CORQ_RC_SYNACK5; c >= CORQ_RC_SYNACK0; c--) {
+		uint32_t i = e->rec_list[c].head;
+
+		/* Bounded look: with several listeners the head may be another's. */
+		for (int n = 0; i != CORQ_NONE && n < 32; n++) {
+			if (corq_record_at(e, i)->listener == listener ||
+				listener == CORQ_MAX_LISTENERS) {
+				corq_count(e, CORQ_R_TCP_HALF_OPEN_EVICTED);
+				corq_record_free(e, i);
+				return;
+			}
+			i = corq_dlist_next(&e->rec_space, i);
+		}
+	}
+}
+
+/* ---- segments of a half-open record ---- */
+
+static void
+answer_ack(struct corq_engine *e, const struct corq_record *r, const struct corq_key *key)
+{
+	struct corq_reply *p = corq_reply_new(e);
+
+	if (!p)
+		return;
+	*p = (struct corq_reply){.src = key->laddr,
+		.dst = key->raddr,
+		.sport = key->lport,
+		.dport = key->rport,
+		.seq = r->snd_nxt,
+		.ack = r->rcv_nxt,
+		.flags = CORQ_TH_ACK,
+		.wnd = (uint16_t)(CORQ_MIN(e->cfg.rcv_buf, 65535u) >> (r->wscale & 15))};
+	if (r->flags & CORQ_RF_TS) {
+		p->opts = CORQ_OPT_TS;
+		p->ts_off = corq_isn_ts_off(&e->isn, key);
+		p->tsecr = r->ts_recent;
+	}
+}
+
+static void
+answer_rst(struct corq_engine *e, const struct corq_record *r, const struct corq_seg *seg,
+	const struct corq_key *key)
+{
+	struct corq_reply *p = corq_reply_new(e);
+
+	if (!p)
+		return;
+	*p = (struct corq_reply){.src = key->laddr,
+		.dst = key->raddr,
+		.sport = key->lport,
+		.dport = key->rport,
+		.seq = seg->ack,
+		.flags = CORQ_TH_RST};
+	if (r->flags & CORQ_RF_TS) {
+		p->opts = CORQ_OPT_TS;
+		p->ts_off = corq_isn_ts_off(&e->isn, key);
+		p->tsecr = r->ts_recent;
+	}
+	e->stats.rst_out++;
+}
+
+/* The record's facts become a connection in ESTABLISHED. */
+static void
+conn_from_record(struct corq_engine *e, struct corq_conn *c, const struct corq_record *r,
+	const struct corq_seg *seg, const struct corq_key *key)
+{
+	const struct corq_listener *l = &e->listeners[r->listener];
+
+	c->flags = CORQ_CF_PASSIVE;
+	if (r->flags & CORQ_RF_TS) {
+		c->flags |= CORQ_CF_TS;
+		c->ts_off = corq_isn_ts_off(&e->isn, key);
+		c->ts_recent = r->ts_recent;
+		c->ts_age = (uint16_t)(e->now_ns >> 36);
+	}
+	if (r->flags & CORQ_RF_SACK)
+		c->flags |= CORQ_CF_SACK;
+	if (r->flags & CORQ_RF_WSCALE)
+		c->flags |= CORQ_CF_WSCALE;
+	if (r->flags & CORQ_RF_SYNACK_RTX)
+		c->flags |= CORQ_CF_SYN_RTX;
+	else
+		corq_rtt_sample(
+			c, (uint32_t)CORQ_MIN(
+				   ((uint64_t)(e->now_tick - r->stamp) << CORQ_TICK_SHIFT) / 1000,
+				   UINT32_MAX));
+	c->wscale = r->wscale;
+	c->mss = corq_mss_effective(e, &c->laddr, r->mss, r->flags & CORQ_RF_TS);
+	c->rcv_nxt = c->last_ack_sent = r->rcv_nxt;
+	c->rcv_adv = c->rcv_nxt + CORQ_MIN(e->cfg.rcv_buf, 65535u);
+	c->snd_una = c->snd_nxt = c->snd_end = r->snd_nxt;
+	c->snd_wnd = r->wnd;
+	c->max_wnd = r->wnd;
+	c->snd_wl1 = seg->seq - 1; /* the third ACK sets the window, scaled */
+	c->snd_wl2 = seg->ack;
+	c->ops = l->ops;
+	c->user = l->opts.user;
+}
+
+static enum corq_reason
+accept_conn(struct corq_engine *e, uint32_t rec, struct corq_seg *seg, const struct corq_key *key)
+{
+	struct corq_record r = *corq_record_at(e, rec);
+	uint32_t idx;
+	int err;
+
+	idx = corq_conn_new(e, key, seg->hash, r.laddr_idx, &err);
+	if (idx == CORQ_NONE)
+		return CORQ_R_TCP_ACCEPT_NOMEM; /* the record stays: SYN-ACK and ACK come again */
+	corq_record_free(e, rec);
+	conn_from_record(e, corq_conn_at(e, idx), &r, seg, key);
+	corq_conn_established(e, corq_conn_at(e, idx));
+	seg->hint = idx;
+	return corq_input_conn(e, corq_conn_at(e, idx), seg);
+}
+
+static bool
+in_window(const struct corq_engine *e, const struct corq_record *r, const struct corq_seg *seg)
+{
+	return seg->seq - r->rcv_nxt <= CORQ_MIN(e->cfg.rcv_buf, 65535u);
+}
+
+enum corq_reason
+corq_half_open_input(
+	struct corq_engine *e, uint32_t rec, struct corq_seg *seg, const struct corq_key *key)
+{
+	struct corq_record *r = corq_record_at(e, rec);
+
+	if (seg->flags & CORQ_TH_RST) {
+		if (seg->seq == r->rcv_nxt) {
+			corq_record_free(e, rec);
+			e->stats.rst_in++;
+			corq_count(e, CORQ_R_TCP_RST_TAKEN);
+			return CORQ_R_NONE;
+		}
+		if (!in_window(e, r, seg))
+			return CORQ_R_TCP_RST_OUT_OF_WINDOW;
+		answer_ack(e, r, key);
+		return CORQ_R_TCP_RST_CHALLENGED;
+	}
+	if (seg->flags & CORQ_TH_SYN) {
+		if (seg->seq + 1 == r->rcv_nxt && !(seg->flags & CORQ_TH_ACK)) {
+			r->flags |= CORQ_RF_SYNACK_RTX;
+			send_synack(e, r, key);
+			return CORQ_R_NONE;
+		}
+		answer_ack(e, r, key);
+		return CORQ_R_TCP_SYN_CHALLENGED;
+	}
+	if (!(seg->flags & CORQ_TH_ACK))
+		return CORQ_R_TCP_NO_ACK_FLAG;
+	if ((r->flags & CORQ_RF_TS) && !(seg->opts & CORQ_OPT_TS))
+		return CORQ_R_TCP_NO_TS;
+	if ((r->flags & CORQ_RF_TS) && corq_seq_lt(seg->tsval, r->ts_recent)) {
+		answer_ack(e, r, key);
+		return CORQ_R_TCP_PAWS;
+	}
+	if (!in_window(e, r, seg)) {
+		answer_ack(e, r, key);
+		return CORQ_R_TCP_OUT_OF_WINDOW;
+	}
+	if (seg->ack != r->snd_nxt) {
+		answer_rst(e, r, seg, key);
+		return CORQ_R_TCP_SYN_RCVD_BAD_ACK;
+	}
+	return accept_conn(e, rec, seg, key);
+}
+
+/* The wait of a SYN-ACK is over: again with double the wait, or the end. */
+void
+corq_half_open_timer(struct corq_engine *e, uint32_t rec)
+{
+	struct corq_record *r = corq_record_at(e, rec);
+	struct corq_key key;
+
+	if (r->retries >= e->cfg.synack_retries) {
+		corq_count(e, CORQ_R_TCP_SYNACK_GIVEN_UP);
+		corq_record_free(e, rec);
+		return;
+	}
+	r->retries++;
+	r->flags |= CORQ_RF_SYNACK_RTX;
+	corq_record_key(e, r, &key);
+	e->stats.syn_retransmitted++;
+	e->stats.segs_retransmitted++;
+	send_synack(e, r, &key);
+	corq_record_start(e, rec,
+		(enum corq_record_class)CORQ_MIN(CORQ_RC_SYNACK0 + r->retries, CORQ_RC_SYNACK5));
+}

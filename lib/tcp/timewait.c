@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * timewait.c - tuples that outlive their connection: TIME_WAIT and orphaned FIN_WAIT_2 records, and
+ * the pool and lists that all records share.
+ *
+ * Why records and not whole connections: at 500 k closes a second a minute of TIME_WAIT is 30 M
+ * tuples; at 64 bytes in a list that is 2 GB that nobody walks, at a tcb each it would not fit.
+ *
+ *   TIME_WAIT, on                            answer                          timer
+ *   FIN again, or data                       ACK (at most 2 a second)        starts over
+ *   bare ACK at RCV.NXT                      none (else two would play on)   runs on
+ *   SYN, timestamp newer or SEQ > RCV.NXT    a new connection (RFC 6191)     record goes
+ *   any other SYN                            ACK of the old connection       runs on
+ *   RST                                      none: RFC 1337; but one exactly at RCV.NXT after we
+ *                                            answered a SYN frees it: the peer asked us to
+ *   older timestamp (PAWS)                   ACK (limited)                   runs on
+ *
+ *   FIN_WAIT_2 (orphan), on
+ *   FIN at RCV.NXT                           ACK                             becomes TIME_WAIT
+ *   data                                     RST, SEQ = its ACK: nobody reads; record goes
+ *   RST exactly at RCV.NXT                   none                            record goes
+ *   time over                                none; a later segment gets RST
+ */
+#include "tcp/internal.h"
+
+#include <errno.h>
+
+#define ANSWER_GAP_US 500000 /* at most two answers a second and record (SEMANTICS T8) */
+
+/* ---- pool and lists ---- */
+
+static uint64_t *
+live_count(struct corq_engine *e, enum corq_record_kind kind)
+{
+	switch (kind) {
+	case CORQ_REC_TIME_WAIT:
+		return &e->stats.time_wait_live;
+	case CORQ_REC_FIN_WAIT2:
+		return &e->stats.fin_wait2_live;
+	default:
+		return &e->stats.half_open_live;
+	}
+}
+
+static void
+set_kind(struct corq_engine *e, struct corq_record *r, enum corq_record_kind kind)
+{
+	if (r->kind != CORQ_REC_FREE) {
+		e->rec_n[r->kind]--;
+		--*live_count(e, r->kind);
+	}
+	r->kind = (uint8_t)kind;
+	if (kind != CORQ_REC_FREE) {
+		e->rec_n[kind]++;
+		++*live_count(e, kind);
+	}
+}
+
+static void
+unlink_record(struct corq_engine *e, uint32_t rec)
+{
+	struct corq_record *r = corq_record_at(e, rec);
+
+	if (r->class != CORQ_RC_NONE)
+		corq_dlist_remove(&e->rec_space, &e->rec_list[r->class], rec);
+	r->class = CORQ_RC_NONE;
+}
+
+void
+corq_record_start(struct corq_engine *e, uint32_t rec, enum corq_record_class class)
+{
+	struct corq_record *r = corq_record_at(e, rec);
+
+	unlink_record(e, rec);
+	r->class = (uint8_t) class;
+	r->deadline = e->now_tick + e->rec_ticks[class];
+	corq_dlist_push_tail(&e->rec_space, &e->rec_list[class], rec);
+}
+
+/* Makes room at a kind's bound: its oldest goes. */
+static void
+evict(struct corq_engine *e, enum corq_record_kind kind)
+{
+	switch (kind) {
+	case CORQ_REC_TIME_WAIT:
+		corq_count(e, CORQ_R_TCP_TW_EVICTED);
+		e->stats.tw_evicted++;
+		corq_record_free(e, e->rec_list[CORQ_RC_TIME_WAIT].head);
+		break;
+	case CORQ_REC_FIN_WAIT2:
+		corq_count(e, CORQ_R_TCP_FW2_EVICTED);
+		corq_record_free(e, e->rec_list[CORQ_RC_FIN_WAIT2].head);
+		break;
+	default:
+		corq_half_open_evict(e, CORQ_MAX_LISTENERS);
+		break;
+	}
+}
+
+/*
+ * Records freed in this turn come back in the next one, so the pool can be short although every
+ * kind keeps its bound: then there is none this time.
+ */
+uint32_t
+corq_record_new(struct corq_engine *e, enum corq_record_kind kind)
+{
+	struct corq_record *r;
+	uint32_t idx;
+
+	if (e->rec_n[kind] >= e->rec_max[kind])
+		evict(e, kind);
+	idx = corq_pool_alloc(&e->records);
+	if (idx == CORQ_NONE)
+		return CORQ_NONE;
+	r = corq_record_at(e, idx);
+	memset(r, 0, sizeof(*r));
+	corq_dlink_init(&r->link);
+	r->class = CORQ_RC_NONE;
+	set_kind(e, r, kind);
+	return idx;
+}
+
+void
+corq_record_key(const struct corq_engine *e, const struct corq_record *r, struct corq_key *key)
+{
+	*key = (struct corq_key){.raddr = r->raddr,
+		.laddr = corq_engine_laddr_at(e, r->laddr_idx),
+		.rport = r->rport,
+		.lport = r->lport};
+}
+
+void
+corq_record_free(struct corq_engine *e, uint32_t rec)
+{
+	struct corq_record *r = corq_record_at(e, rec);
+	struct corq_key key;
+
+	corq_record_key(e, r, &key);
+	unlink_record(e, rec);
+	if (corq_table_remove(&e->table, corq_engine_hash(e, &key), rec | CORQ_VAL_RECORD))
+		e->changes++;
+	if (r->kind == CORQ_REC_HALF_OPEN && r->listener < CORQ_MAX_LISTENERS)
+		e->listeners[r->listener].n_half_open--;
+	if (r->flags & CORQ_RF_ACTIVE) {
+		corq_isn_leave(&e->isn, &key, r->snd_nxt, e->now_ns);
+		corq_ports_give(&e->ports, &r->raddr, r->rport, r->laddr_idx, true);
+	}
+	set_kind(e, r, CORQ_REC_FREE);
+	corq_pool_free_deferred(&e->records, rec);
+}
+
+/* ---- from connection to record ---- */
+
+static void
+fill_from_conn(struct corq_engine *e, struct corq_record *r, struct corq_conn *c)
+{
+	r->raddr = c->raddr;
+	r->rport = c->rport;
+	r->lport = c->lport;
+	r->laddr_idx = c->laddr_idx;
+	r->snd_nxt = c->snd_nxt;
+	r->rcv_nxt = c->rcv_nxt;
+	r->ts_recent = c->ts_recent;
+	r->stamp = e->now_tick - corq_us_to_ticks(ANSWER_GAP_US);
+	r->wscale = c->wscale;
+	r->wnd = (uint16_t)CORQ_MIN(
+		(c->rcv_adv - c->rcv_nxt) >> corq_conn_rcv_wscale(c), UINT16_MAX);
+	r->entered = e->now_tick;
+	if (c->flags & CORQ_CF_TS)
+		r->flags |= CORQ_RF_TS;
+	if (c->flags & CORQ_CF_PORT_HELD) {
+		r->flags |= CORQ_RF_ACTIVE;
+		c->flags &= ~(uint32_t)CORQ_CF_PORT_HELD;
+		corq_ports_wait(&e->ports);
+	}
+}
+
+/* The tuple of c goes to a new record of this kind. CORQ_NONE: no record to be had. */
+static uint32_t
+hand_over(struct corq_engine *e, struct corq_conn *c, enum corq_record_kind kind)
+{
+	uint32_t rec = corq_record_new(e, kind);
+
+	if (rec == CORQ_NONE)
+		return CORQ_NONE;
+	fill_from_conn(e, corq_record_at(e, rec), c);
+	corq_table_replace(
+		&e->table, corq_conn_hash(e, c), corq_conn_idx(e, c), rec | CORQ_VAL_RECORD);
+	e->changes++;
+	c->flags |= CORQ_CF_DETACHED;
+	return rec;
+}
+
+static void
+answer_ack(struct corq_engine *e, const struct corq_record *r, const struct corq_key *key)
+{
+	struct corq_reply *p = corq_reply_new(e);
+
+	if (!p)
+		return;
+	*p = (struct corq_reply){.src = key->laddr,
+		.dst = key->raddr,
+		.sport = key->lport,
+		.dport = key->rport,
+		.seq = r->snd_nxt,
+		.ack = r->rcv_nxt,
+		.flags = CORQ_TH_ACK,
+		.wnd = r->wnd};
+	if (r->flags & CORQ_RF_TS) {
+		p->opts = CORQ_OPT_TS;
+		p->ts_off = corq_isn_ts_off(&e->isn, key);
+		p->tsecr = r->ts_recent;
+	}
+}
+
+/* An answer, unless one left less than half a second ago. */
+static bool
+answer_limited(struct corq_engine *e, struct corq_record *r, const struct corq_key *key)
+{
+	if (e->now_tick - r->stamp < corq_us_to_ticks(ANSWER_GAP_US))
+		return false;
+	r->stamp = e->now_tick;
+	answer_ack(e, r, key);
+	return true;
+}
+
+void
+corq_time_wait_enter(struct corq_engine *e, struct corq_conn *c)
+{
+	bool owed = c->acks_owed || (c->flags & (CORQ_CF_ACK_NOW | CORQ_CF_ACK_DELAY));
+	uint32_t rec = hand_over(e, c, CORQ_REC_TIME_WAIT);
+	struct corq_work *w;
+	struct corq_key key;
+
+	c->state = CORQ_TIME_WAIT;
+	if (rec != CORQ_NONE) {
+		corq_record_start(e, rec, CORQ_RC_TIME_WAIT);
+		e->stats.tw_entered++;
+		corq_conn_key(c, &key);
+		if (owed)
+			answer_ack(e, corq_record_at(e, rec), &key);
+	} else if (owed) { /* the tuple is forgotten, the ACK is not */
+		struct corq_record tmp = {.kind = CORQ_REC_FREE};
+
+		fill_from_conn(e, &tmp, c);
+		corq_conn_key(c, &key);
+		answer_ack(e, &tmp, &key);
+		if (tmp.flags & CORQ_RF_ACTIVE)
+			corq_ports_give(&e->ports, &c->raddr, c->rport, c->laddr_idx, true);
+	}
+	if (c->flags & CORQ_CF_ORPHAN) {
+		corq_conn_end(e, c, 0);
+		return;
+	}
+	/* Reachable by the program only: it reads what is there and closes. */
+	corq_conn_detach(e, c);
+	corq_conn_purge_send(e, c);
+	c->acks_owed = 0;
+	c->flags &= ~(uint32_t)(CORQ_CF_ACK_NOW | CORQ_CF_ACK_DELAY | CORQ_CF_WND_UPDATE);
+	w = corq_conn_work(e, c);
+	if (w) {
+		corq_timer_dack_off(e, w);
+		corq_conn_drop_work(e, c);
+	}
+}
+
+bool
+corq_fin_wait2_enter(struct corq_engine *e, struct corq_conn *c)
+{
+	struct corq_key key;
+	uint32_t rec;
+
+	rec = hand_over(e, c, CORQ_REC_FIN_WAIT2);
+	if (rec == CORQ_NONE) {
+		corq_conn_end(e, c, 0);
+		return false;
+	}
+	corq_record_start(e, rec, CORQ_RC_FIN_WAIT2);
+	corq_conn_key(c, &key);
+	if (c->acks_owed || (c->flags & (CORQ_CF_ACK_NOW | CORQ_CF_ACK_DELAY)))
+		answer_ack(e, corq_record_at(e, rec), &key);
+	corq_conn_end(e, c, 0);
+	return true;
+}
+
+/* ---- TIME_WAIT ---- */
+
+static enum corq_reason
+time_wait_rst(struct corq_engine *e, uint32_t rec, const struct corq_seg *seg)
+{
+	struct corq_record *r = corq_record_at(e, rec);
+
+	if (seg->seq == r->rcv_nxt && (!e->cfg.rfc1337 || (r->flags & CORQ_RF_ANSWERED_SYN))) {
+		corq_record_free(e, rec);
+		e->stats.rst_in++;
+		corq_count(e, CORQ_R_TCP_RST_TAKEN);
+		return CORQ_R_NONE;
+	}
+	return CORQ_R_TCP_TW_RST;
+}
+
+static enum corq_reason
+time_wait_syn(struct corq_engine *e, uint32_t rec, struct corq_seg *seg, const struct corq_key *key)
+{
+	struct corq_record *r = corq_record_at(e, rec);
+	struct corq_listener *l = corq_listener_find(e, key);
+	bool ts = (r->flags & CORQ_RF_TS) && (seg->opts & CORQ_OPT_TS);
+	bool newer = ts && corq_seq_gt(seg->tsval, r->ts_recent);
+	bool older = ts && corq_seq_lt(seg->tsval, r->ts_recent);
+
+	if (l && (newer || (!older && corq_seq_gt(seg->seq, r->rcv_nxt)))) {
+		uint32_t above = r->snd_nxt + 65537;
+
+		corq_record_free(e, rec);
+		e->stats.tw_recycled_syn++;
+		return corq_listen_input(e, l, seg, key, above ? above : 1);
+	}
+	if (!answer_limited(e, r, key))
+		return CORQ_R_TCP_TW_LIMITED;
+	r->flags |= CORQ_RF_ANSWERED_SYN;
+	return CORQ_R_TCP_TW_DATA;
+}
+
+enum corq_reason
+corq_time_wait_input(
+	struct corq_engine *e, uint32_t rec, struct corq_seg *seg, const struct corq_key *key)
+{
+	struct corq_record *r = corq_record_at(e, rec);
+	bool ts = (r->flags & CORQ_RF_TS) && (seg->opts & CORQ_OPT_TS);
+
+	if (seg->flags & CORQ_TH_RST)
+		return time_wait_rst(e, rec, seg);
+	if ((seg->flags & CORQ_TH_SYN) && !(seg->flags & CORQ_TH_ACK))
+		return time_wait_syn(e, rec, seg, key);
+	if (!(seg->flags & CORQ_TH_ACK))
+		return CORQ_R_TCP_NO_ACK_FLAG;
+	if (ts && corq_seq_lt(seg->tsval, r->ts_recent))
+		return answer_limited(e, r, key) ? CORQ_R_TCP_PAWS : CORQ_R_TCP_TW_LIMITED;
+	if (corq_seg_seqlen(seg) == 0 && seg->seq == r->rcv_nxt)
+		return CORQ_R_TCP_DUPLICATE;
+	if (seg->flags & CORQ_TH_SYN) /* SYN-ACK of another life */
+		return answer_limited(e, r, key) ? CORQ_R_TCP_TW_DATA : CORQ_R_TCP_TW_LIMITED;
+	if (corq_seg_seqlen(seg))
+		corq_record_start(e, rec, CORQ_RC_TIME_WAIT);
+	return answer_limited(e, r, key) ? CORQ_R_TCP_TW_DATA : CORQ_R_TCP_TW_LIMITED;
+}
+
+bool
+corq_time_wait_reuse(struct corq_engine *e, uint32_t rec, uint32_t *isn_above)
+{
+	struct corq_record *r = corq_record_at(e, rec);
+
+	if (r->kind != CORQ_REC_TIME_WAIT || e->cfg.timewait == CORQ_TW_STRICT ||
+		!(r->flags & CORQ_RF_TS) || e->now_tick - r->entered < e->cfg.reuse_delay_ticks)
+		return false;
+	*isn_above = r->snd_nxt + 65537;
+	corq_record_free(e, rec);
+	e->stats.tw_reused_own++;
+	e->ports.n_recycled++;
+	return true;
+}
+
+/* ---- FIN_WAIT_2 ---- */
+
+/* The peer's FIN: the same record is a TIME_WAIT one from now on. */
+static void
+become_time_wait(struct corq_engine *e, uint32_t rec, const struct corq_key *key)
+{
+	struct corq_record *r = corq_record_at(e, rec);
+
+	if (e->rec_n[CORQ_REC_TIME_WAIT] >= e->rec_max[CORQ_REC_TIME_WAIT])
+		evict(e, CORQ_REC_TIME_WAIT);
+	set_kind(e, r, CORQ_REC_TIME_WAIT);
+	r->rcv_nxt++;
+	r->entered = e->now_tick;
+	corq_record_start(e, rec, CORQ_RC_TIME_WAIT);
+	e->stats.tw_entered++;
+	answer_ack(e, r, key);
+}
+
+static enum corq_reason
+fin_wait2_reset(
+	struct corq_engine *e, uint32_t rec, const struct corq_seg *seg, const struct corq_key *key)
+{
+	struct corq_record *r = corq_record_at(e, rec);
+	struct corq_reply *p = corq_reply_new(e);
+
+	if (p) {
+		*p = (struct corq_reply){.src = key->laddr,
+			.dst = key->raddr,
+			.sport = key->lport,
+			.dport = key->rport,
+			.seq = seg->ack,
+			.flags = CORQ_TH_RST};
+		if (r->flags & CORQ_RF_TS) {
+			p->opts = CORQ_OPT_TS;
+			p->ts_off = corq_isn_ts_off(&e->isn, key);
+			p->tsecr = r->ts_recent;
+		}
+		e->stats.rst_out++;
+	}
+	corq_record_free(e, rec);
+	return CORQ_R_TCP_DATA_AFTER_CLOSE;
+}
+
+static enum corq_reason
+fin_wait2_rst(
+	struct corq_engine *e, uint32_t rec, const struct corq_seg *seg, const struct corq_key *key)
+{
+	struct corq_record *r = corq_record_at(e, rec);
+
+	if (seg->seq == r->rcv_nxt) {
+		corq_record_free(e, rec);
+		e->stats.rst_in++;
+		corq_count(e, CORQ_R_TCP_RST_TAKEN);
+		return CORQ_R_NONE;
+	}
+	if (seg->seq - r->rcv_nxt >= (uint32_t)r->wnd << (r->wscale & 15))
+		return CORQ_R_TCP_RST_OUT_OF_WINDOW;
+	answer_limited(e, r, key);
+	return CORQ_R_TCP_RST_CHALLENGED;
+}
+
+enum corq_reason
+corq_fin_wait2_input(
+	struct corq_engine *e, uint32_t rec, struct corq_seg *seg, const struct corq_key *key)
+{
+	struct corq_record *r = corq_record_at(e, rec);
+
+	if (seg->flags & CORQ_TH_RST)
+		return fin_wait2_rst(e, rec, seg, key);
+	if (seg->flags & CORQ_TH_SYN) {
+		answer_limited(e, r, key);
+		return CORQ_R_TCP_SYN_CHALLENGED;
+	}
+	if (!(seg->flags & CORQ_TH_ACK))
+		return CORQ_R_TCP_NO_ACK_FLAG;
+	if (r->flags & CORQ_RF_TS) {
+		if (!(seg->opts & CORQ_OPT_TS))
+			return CORQ_R_TCP_NO_TS;
+		if (corq_seq_lt(seg->tsval, r->ts_recent)) {
+			answer_limited(e, r, key);
+			return CORQ_R_TCP_PAWS;
+		}
+		if (corq_seq_le(seg->seq, r->rcv_nxt))
+			r->ts_recent = seg->tsval;
+	}
+	if (seg->len && corq_seq_gt(seg->seq + seg->len, r->rcv_nxt))
+		return fin_wait2_reset(e, rec, seg, key);
+	if ((seg->flags & CORQ_TH_FIN) && seg->seq + seg->len == r->rcv_nxt) {
+		become_time_wait(e, rec, key);
+		return CORQ_R_NONE;
+	}
+	if (seg->seq == r->rcv_nxt)
+		return CORQ_R_TCP_DUPLICATE;
+	answer_limited(e, r, key);
+	return CORQ_R_TCP_OUT_OF_WINDOW;
+}
+
+/* ---- time ---- */
+
+uint32_t
+corq_record_timers(struct corq_engine *e, uint32_t budget)
+{
+	uint32_t n = 0;
+
+	for (unsigned class = 0; class < CORQ_RC_COUNT; class++) {
+		struct corq_dlist *l = &e->rec_list[class];
+
+		while (l->head != CORQ_NONE && n < budget) {
+			struct corq_record *r = corq_record_at(e, l->head);
+
+			if (corq_seq_gt(r->deadline, e->now_tick))
+				break;
+			n++;
+			if (r->kind == CORQ_REC_HALF_OPEN) {
+				corq_half_open_timer(e, l->head);
+				continue;
+			}
+			if (r->kind == CORQ_REC_TIME_WAIT)
+				e->stats.tw_expired++;
+			corq_record_free(e, l->head);
+		}
+	}
+	return n;
+}

@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * verbs.c - what the program asks of a connection: the bodies of the on-core API (contracts in
+ * <corq/core.h>). They change state and mark; step 7 sends.
+ *
+ *   state        write  shutdown            close (all read)         close (unread)  abort
+ *   SYN_SENT     ENOTCONN ENOTCONN          gone, silently           -               gone
+ *   SYN_RCVD     ENOTCONN FIN after the ACK as shutdown              -               RST
+ *   ESTABLISHED  queue  FIN_WAIT_1          FIN_WAIT_1               RST             RST
+ *   CLOSE_WAIT   queue  LAST_ACK            LAST_ACK                 RST             RST
+ *   FIN_WAIT_1   EPIPE  0                   orphan                   RST             RST
+ *   FIN_WAIT_2   EPIPE  0                   orphan: record           RST             RST
+ *   CLOSING,     EPIPE  0                   orphan                   orphan          RST
+ *   LAST_ACK
+ *   TIME_WAIT,   EPIPE  0 or ENOTCONN       gone                     gone            gone
+ *   CLOSED
+ */
+#include "tcp/internal.h"
+#include "tcp/rcvq.h"
+
+#include <errno.h>
+
+/* ---- connect ---- */
+
+static bool
+is_any(const struct corq_addr *a)
+{
+	return (a->q[0] | a->q[1]) == 0;
+}
+
+/* Whether the tuple is free for us now; takes over a waiting one where the mode allows. */
+static bool
+tuple_free(struct corq_engine *e, const struct corq_key *key, uint64_t *hash, uint32_t *isn_above)
+{
+	uint32_t val;
+
+	*hash = corq_engine_hash(e, key);
+	val = corq_engine_lookup(e, key, *hash);
+	if (val == CORQ_NONE)
+		return true;
+	return (val & CORQ_VAL_RECORD) &&
+	       corq_time_wait_reuse(e, val & ~CORQ_VAL_RECORD, isn_above);
+}
+
+/* A free port towards the destination from laddr; false when there is none. */
+static bool
+choose_port(struct corq_engine *e, struct corq_key *key, uint32_t laddr, uint64_t *hash,
+	uint32_t *isn_above)
+{
+	struct corq_dest *d = corq_ports_dest(&e->ports, &key->raddr, key->rport, laddr);
+	bool reuse = e->cfg.timewait != CORQ_TW_STRICT;
+
+	if (corq_ports_free(&e->ports, d) == 0 && !reuse)
+		return false;
+	for (uint32_t tries = 0; tries < e->ports.n; tries++) {
+		key->lport = corq_ports_next(&e->ports, d);
+		if (tuple_free(e, key, hash, isn_above)) {
+			corq_ports_take(&e->ports, d);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Local addresses are taken in turn; all are tried before the open is refused. */
+static int
+choose_tuple(struct corq_engine *e, const struct corq_connect_opts *o, struct corq_key *key,
+	uint32_t *laddr, uint64_t *hash, uint32_t *isn_above)
+{
+	uint32_t n = is_any(&o->laddr) ? e->n_addrs : 1;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (is_any(&o->laddr)) {
+			*laddr = corq_connect_addr(e, &o->raddr);
+			if (*laddr == CORQ_NONE)
+				break;
+			key->laddr = corq_engine_laddr_at(e, *laddr);
+		} else {
+			*laddr = corq_engine_laddr(e, &o->laddr);
+			if (*laddr == CORQ_NONE)
+				return -EADDRNOTAVAIL;
+			key->laddr = o->laddr;
+		}
+		if (o->lport) {
+			key->lport = o->lport;
+			return tuple_free(e, key, hash, isn_above) ? 0 : -EADDRINUSE;
+		}
+		if (choose_port(e, key, *laddr, hash, isn_above))
+			return 0;
+	}
+	e->ports.n_refused++;
+	return -EADDRNOTAVAIL;
+}
+
+/* The next local address for connects, of the peer's family; CORQ_NONE when there is none. */
+uint32_t
+corq_connect_addr(struct corq_engine *e, const struct corq_addr *raddr)
+{
+	bool v4 = corq_addr_is_v4(raddr);
+
+	for (unsigned tried = 0; tried <= e->n_ranges; tried++) {
+		for (unsigned i = 0; i < e->n_ranges; i++) {
+			const struct corq_range *r = &e->ranges[i];
+
+			if (e->next_laddr - r->base_idx >= r->count)
+				continue;
+			if (r->connect && corq_addr_is_v4(&r->first) == v4) {
+				uint32_t idx = e->next_laddr;
+
+				e->next_laddr = (idx + 1) % e->n_addrs;
+				return idx;
+			}
+			e->next_laddr = (r->base_idx + r->count) % e->n_addrs;
+			break;
+		}
+	}
+	return CORQ_NONE;
+}
+
+int
+corq_tcp_connect(struct corq_engine *e, const struct corq_connect_opts *o, struct corq_conn **out)
+{
+	struct corq_key key = {.raddr = o->raddr, .rport = o->rport};
+	uint32_t laddr = CORQ_NONE, isn_above = 0, idx, iss;
+	struct corq_conn *c;
+	uint64_t hash;
+	int err;
+
+	if (!corq_next_hop(e, &o->raddr))
+		return -ENETUNREACH;
+	if (e->conns.n_free == 0)
+		return -ENOBUFS;
+	err = choose_tuple(e, o, &key, &laddr, &hash, &isn_above);
+	if (err)
+		return err;
+	idx = corq_conn_new(e, &key, hash, laddr, &err);
+	if (idx == CORQ_NONE) {
+		if (!o->lport)
+			corq_ports_give(&e->ports, &key.raddr, key.rport, laddr, false);
+		return -err;
+	}
+	c = corq_conn_at(e, idx);
+	iss = corq_isn_new(&e->isn, &key, e->now_ns, &c->ts_off);
+	if (isn_above && corq_seq_lt(iss, isn_above))
+		iss = isn_above;
+	c->snd_una = c->snd_nxt = iss;
+	c->snd_end = iss + 1;
+	c->state = CORQ_SYN_SENT;
+	c->flags = CORQ_CF_SYN | (o->lport ? 0 : CORQ_CF_PORT_HELD) |
+		   (o->nodelay ? CORQ_CF_NODELAY : 0) | (o->cork ? CORQ_CF_CORK : 0);
+	c->ops = corq_ops_index(e, o->ops);
+	c->user = o->user;
+	c->mss = corq_mss_effective(e, &c->laddr, 0, false);
+	e->stats.conn_opened_active++;
+	corq_conn_mark_urgent(e, c);
+	*out = c;
+	return 0;
+}
+
+/* ---- write ---- */
+
+static int
+writable(const struct corq_conn *c)
+{
+	if (c->flags & (CORQ_CF_ORPHAN | CORQ_CF_FIN_QUEUED))
+		return -EPIPE;
+	switch (c->state) {
+	case CORQ_ESTABLISHED:
+	case CORQ_CLOSE_WAIT:
+		return 0;
+	case CORQ_SYN_SENT:
+	case CORQ_SYN_RCVD:
+		return -ENOTCONN;
+	default:
+		return -EPIPE;
+	}
+}
+
+/* Bytes that the send buffer still takes. */
+static uint32_t
+send_room(const struct corq_engine *e, const struct corq_conn *c)
+{
+	uint32_t queued = c->snd_end - c->snd_una;
+
+	return queued < e->cfg.snd_buf ? e->cfg.snd_buf - queued : 0;
+}
+
+void
+corq_sndq_append(struct corq_engine *e, struct corq_conn *c, uint32_t idx)
+{
+	corq_chunk_at(&e->chunks, idx)->next = CORQ_NONE;
+	if (c->sndq_tail == CORQ_NONE) {
+		c->sndq_head = idx;
+		c->sndq_off = 0;
+	} else {
+		corq_chunk_at(&e->chunks, c->sndq_tail)->next = idx;
+	}
+	c->sndq_tail = idx;
+}
+
+/* Bytes joined the queue. */
+static void
+queued(struct corq_engine *e, struct corq_conn *c, uint32_t len, unsigned flags)
+{
+	c->snd_end += len;
+	if (flags & CORQ_MORE)
+		c->flags |= CORQ_CF_MORE;
+	else
+		c->flags &= ~(uint32_t)CORQ_CF_MORE;
+	corq_conn_mark_send(e, c);
+}
+
+static uint32_t
+tail_space(struct corq_engine *e, const struct corq_conn *c)
+{
+	const struct corq_chunk *t;
+
+	if (c->sndq_tail == CORQ_NONE)
+		return 0;
+	t = corq_chunk_at(&e->chunks, c->sndq_tail);
+	return t->refs ? 0 : corq_chunk_space(t); /* frames may refer to it while it grows: no */
+}
+
+ssize_t
+corq_tcp_write(
+	struct corq_engine *e, struct corq_conn *c, const void *data, size_t len, unsigned flags)
+{
+	uint32_t room = send_room(e, c), want = (uint32_t)CORQ_MIN(len, room), done = 0;
+	int err = writable(c);
+
+	if (err)
+		return err;
+	while (done < want) {
+		uint32_t space = tail_space(e, c), n;
+		struct corq_chunk *ch;
+
+		if (space == 0) {
+			uint32_t idx = corq_chunk_alloc_copy(&e->chunks, want - done);
+
+			if (idx == CORQ_NONE)
+				break;
+			corq_sndq_append(e, c, idx);
+			space = corq_chunk_space(corq_chunk_at(&e->chunks, idx));
+		}
+		ch = corq_chunk_at(&e->chunks, c->sndq_tail);
+		n = CORQ_MIN(space, want - done);
+		memcpy(ch->data + ch->len, (const uint8_t *)data + done, n);
+		ch->len += n;
+		done += n;
+	}
+	if (done < len)
+		c->flags |= CORQ_CF_WANT_ROOM;
+	if (done)
+		queued(e, c, done, flags);
+	if ((flags & CORQ_FIN) && done == len)
+		corq_tcp_shutdown(e, c);
+	return done;
+}
+
+ssize_t
+corq_tcp_write_mem(struct corq_engine *e, struct corq_conn *c, uint16_t region, const void *data,
+	size_t len, unsigned flags, uint64_t cookie)
+{
+	int err = writable(c);
+	uint32_t idx;
+
+	if (err)
+		return err;
+	if (len > INT32_MAX - (c->snd_end - c->snd_una))
+		return -ENOBUFS; /* sequence numbers in the queue must stay comparable */
+	idx = corq_chunk_borrow(&e->chunks, region, data, (uint32_t)len, cookie);
+	if (idx == CORQ_NONE)
+		return -ENOBUFS;
+	if (len == 0) {
+		corq_engine_drop_chunk(e, idx); /* released at once */
+	} else {
+		corq_sndq_append(e, c, idx);
+		queued(e, c, (uint32_t)len, flags);
+	}
+	if (flags & CORQ_FIN)
+		corq_tcp_shutdown(e, c);
+	return (ssize_t)len;
+}
+
+void *
+corq_tcp_reserve(struct corq_engine *e, struct corq_conn *c, size_t *len)
+{
+	uint32_t space = tail_space(e, c), room = send_room(e, c), idx;
+	struct corq_chunk *ch;
+
+	*len = 0;
+	if (writable(c) || room == 0) {
+		c->flags |= CORQ_CF_WANT_ROOM;
+		return NULL;
+	}
+	if (space == 0) {
+		idx = corq_chunk_alloc_copy(&e->chunks, room);
+		if (idx == CORQ_NONE) {
+			c->flags |= CORQ_CF_WANT_ROOM;
+			return NULL;
+		}
+		corq_sndq_append(e, c, idx);
+	}
+	ch = corq_chunk_at(&e->chunks, c->sndq_tail);
+	*len = CORQ_MIN(corq_chunk_space(ch), room);
+	return ch->data + ch->len;
+}
+
+int
+corq_tcp_commit(struct corq_engine *e, struct corq_conn *c, size_t len, unsigned flags)
+{
+	struct corq_chunk *ch;
+	int err = writable(c);
+
+	if (err)
+		return err;
+	if (len) {
+		ch = corq_chunk_at(&e->chunks, c->sndq_tail);
+		CORQ_ASSERT(len <= corq_chunk_space(ch));
+		ch->len += (uint32_t)len;
+		queued(e, c, (uint32_t)len, flags);
+	}
+	if (flags & CORQ_FIN)
+		corq_tcp_shutdown(e, c);
+	return 0;
+}
+
+/* ---- read ---- */
+
+int
+corq_tcp_peek(struct corq_engine *e, struct corq_conn *c, struct iovec *iov, int n)
+{
+	return corq_rcvq_peek(e, c, iov, n);
+}
+
+void
+corq_tcp_consume(struct corq_engine *e, struct corq_conn *c, size_t len)
+{
+	CORQ_ASSERT(len <= c->rcvq_bytes);
+	corq_rcvq_consume(e, c, len);
+	if (c->state == CORQ_CLOSED || (c->flags & (CORQ_CF_DETACHED | CORQ_CF_PEER_FIN)))
+		return;
+	c->flags |= CORQ_CF_WND_UPDATE;
+	corq_conn_mark_send(e, c);
+}
+
+/* ---- ending ---- */
+
+static void
+queue_fin(struct corq_engine *e, struct corq_conn *c)
+{
+	if (c->flags & CORQ_CF_FIN_QUEUED)
+		return;
+	c->flags |= CORQ_CF_FIN_QUEUED;
+	c->flags &= ~(uint32_t)CORQ_CF_MORE;
+	if (c->state == CORQ_ESTABLISHED)
+		c->state = CORQ_FIN_WAIT_1; /* when queued, not when sent */
+	else if (c->state == CORQ_CLOSE_WAIT)
+		c->state = CORQ_LAST_ACK;
+	corq_conn_mark_send(e, c);
+}
+
+int
+corq_tcp_shutdown(struct corq_engine *e, struct corq_conn *c)
+{
+	if (c->state == CORQ_SYN_SENT || c->state == CORQ_CLOSED)
+		return -ENOTCONN;
+	if (c->state != CORQ_TIME_WAIT)
+		queue_fin(e, c);
+	return 0;
+}
+
+void
+corq_tcp_close(struct corq_engine *e, struct corq_conn *c)
+{
+	bool done = c->state == CORQ_CLOSING || c->state == CORQ_LAST_ACK;
+
+	if (c->flags & CORQ_CF_ORPHAN)
+		return;
+	c->flags |= CORQ_CF_ORPHAN; /* nothing but on_close is told from now on */
+	if (c->ev & CORQ_EV_CLOSE)
+		return;
+	c->user_at = 0;
+	corq_splice_end(e, c);
+	if (c->state == CORQ_SYN_SENT || (c->flags & CORQ_CF_DETACHED)) {
+		corq_conn_end(e, c, 0);
+		return;
+	}
+	if (!(done && c->sndq_head == CORQ_NONE) &&
+		((c->flags & CORQ_CF_LINGER0) || c->rcvq_bytes)) {
+		corq_conn_reset(e, c, ECONNABORTED);
+		return;
+	}
+	if (c->state == CORQ_FIN_WAIT_2) {
+		corq_fin_wait2_enter(e, c);
+		return;
+	}
+	queue_fin(e, c);
+}
+
+void
+corq_tcp_abort(struct corq_engine *e, struct corq_conn *c)
+{
+	c->flags |= CORQ_CF_ORPHAN;
+	if (c->ev & CORQ_EV_CLOSE)
+		return;
+	if (c->state == CORQ_SYN_SENT || (c->flags & CORQ_CF_DETACHED))
+		corq_conn_end(e, c, ECONNABORTED);
+	else
+		corq_conn_reset(e, c, ECONNABORTED);
+}
+
+/* ---- options ---- */
+
+/* What is queued now leaves, whatever holds it: uncork, NODELAY. */
+static void
+flush(struct corq_engine *e, struct corq_conn *c)
+{
+	struct corq_work *w;
+
+	if (c->snd_end == c->snd_nxt || (c->flags & CORQ_CF_FIN_SENT))
+		return;
+	w = corq_conn_want_work(e, c);
+	if (!w)
+		return; /* counted; cork's ceiling or the next write flushes */
+	w->flush_end = c->snd_end;
+	c->flags |= CORQ_CF_FLUSH;
+	corq_conn_mark_send(e, c);
+}
+
+void
+corq_tcp_set_cork(struct corq_engine *e, struct corq_conn *c, bool on)
+{
+	if (on) {
+		c->flags |= CORQ_CF_CORK;
+		return;
+	}
+	if (c->flags & CORQ_CF_CORK)
+		flush(e, c);
+	c->flags &= ~(uint32_t)CORQ_CF_CORK;
+}
+
+void
+corq_tcp_set_nodelay(struct corq_engine *e, struct corq_conn *c, bool on)
+{
+	if (!on) {
+		c->flags &= ~(uint32_t)CORQ_CF_NODELAY;
+		return;
+	}
+	c->flags |= CORQ_CF_NODELAY;
+	flush(e, c);
+}
+
+void
+corq_tcp_set_deadline(struct corq_engine *e, struct corq_conn *c, uint64_t at_ns)
+{
+	uint64_t round = (1u << CORQ_TICK_SHIFT) - 1;
+	uint64_t horizon = e->now_ns + ((uint64_t)INT32_MAX << CORQ_TICK_SHIFT);
+
+	c->ev &=
+		(uint16_t)~CORQ_EV_TIMER; /* passed, but not told yet: it is not the deadline now */
+	if (at_ns == 0 || (c->flags & CORQ_CF_ORPHAN)) {
+		c->user_at = 0;
+		return;
+	}
+	at_ns = CORQ_MIN(CORQ_MAX(at_ns, e->now_ns), horizon); /* 9.7 h ahead at most */
+	c->user_at = (uint32_t)((at_ns + round) >> CORQ_TICK_SHIFT);
+	c->user_at += c->user_at == 0; /* 0 means none */
+	corq_timer_update(e, c);
+}
+
+void
+corq_tcp_set_mss(struct corq_engine *e, struct corq_conn *c, uint16_t mss)
+{
+	(void)e;
+	c->mss = CORQ_MIN(c->mss, CORQ_MAX(mss, 88));
+}
+
+void
+corq_tcp_get_info(struct corq_engine *e, const struct corq_conn *c, struct corq_conn_info *i)
+{
+	const struct corq_work *w = corq_conn_work(e, c);
+
+	*i = (struct corq_conn_info){.laddr = c->laddr,
+		.raddr = c->raddr,
+		.lport = c->lport,
+		.rport = c->rport,
+		.state = (enum corq_state)c->state,
+		.snd_una = c->snd_una,
+		.snd_nxt = c->snd_nxt,
+		.rcv_nxt = c->rcv_nxt,
+		.snd_wnd_bytes = c->snd_wnd,
+		.rcv_wnd_bytes = c->rcv_adv - c->rcv_nxt,
+		.cwnd_bytes = c->cwnd,
+		.ssthresh_bytes = c->ssthresh,
+		.mss_bytes = c->mss,
+		.srtt_us = c->srtt_us,
+		.rttvar_us = c->rttvar_us,
+		.rto_us = corq_conn_rto_us(e, c),
+		.unacked_bytes = c->snd_nxt - c->snd_una,
+		.readable_bytes = c->rcvq_bytes,
+		.unsent_bytes = c->flags & CORQ_CF_FIN_SENT ? 0 : c->snd_end - c->snd_nxt,
+		.ooo_bytes = w ? w->ooo_bytes : 0,
+		.snd_wscale = c->wscale >> 4,
+		.rcv_wscale = c->wscale & 15,
+		.backoff = c->backoff,
+		.timestamps = c->flags & CORQ_CF_TS,
+		.sack = c->flags & CORQ_CF_SACK,
+		.cork = c->flags & CORQ_CF_CORK,
+		.nodelay = c->flags & CORQ_CF_NODELAY,
+		.fin_queued = c->flags & CORQ_CF_FIN_QUEUED,
+		.fin_sent = c->flags & CORQ_CF_FIN_SENT,
+		.peer_fin = c->flags & CORQ_CF_PEER_FIN};
+}

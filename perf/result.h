@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * result.h - how benches report: medians over repetitions, one JSON object a measurement on
+ * standard output, a table for people on standard error. Used by one thread, at the end.
+ */
+#ifndef CORQ_PERF_RESULT_H
+#define CORQ_PERF_RESULT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define RESULT_MAX	128 /* measurements a bench has */
+#define RESULT_RUNS_MAX 64
+
+struct result {
+	char name[64];
+	const char *unit;
+	double value[RESULT_RUNS_MAX];
+	unsigned n;
+};
+
+struct results {
+	struct result v[RESULT_MAX];
+	unsigned n;
+};
+
+/* Appends the value of one repetition to the measurement of that name (made at its first use). */
+void result_add(struct results *r, const char *unit, double value, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+double result_median(const struct result *r);
+/* {"name": "BENCH.NAME", "value": median, "unit": ..., "min", "max", "runs"} a line, and the table. */
+void result_print(const struct results *r, const char *bench);
+/* The number of an option's text, or the end of the program with one line. */
+uint64_t result_number(const char *option, const char *text, uint64_t min, uint64_t max);
+
+#endif

@@ -1,0 +1,111 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What goes wrong from outside: one clear line on standard error, a status that is neither 0 nor
+# a signal's, and an end within 20 s, each: no such interface, port in use, bad URL, -c above -n,
+# unreachable host, refused connection, resetting server, half a response (closed, and stalled),
+# garbage for HTTP, an end without a byte, too few cores, too little memory, options that are
+# wrong or missing.
+#
+# The line begins with `corq ab: ` or `corq httpd: ` (or `corq: `) and names the matter. Beside it
+# only the note on huge pages may stand there: nothing of EAL's.
+set -u
+cd "$(dirname "$0")" || exit 1
+# shellcheck source=lab.sh
+. ./lab.sh
+lab_need_corq python3
+
+wrong=0
+
+# refuses NAME REGEX ARGUMENT...: corq ARGUMENT... must fail with a line that REGEX matches.
+refuses()
+{
+	local name=$1 regex=$2 err status line n begin
+	shift 2
+	err=$LAB_LOGS/$name.err
+	begin=$SECONDS
+	lab_in_b timeout --kill-after=2 20 "$CORQ" "$@" >"$LAB_LOGS/$name.out" 2>"$err" </dev/null
+	status=$?
+	n=$(grep -cviE 'huge ?pages?' "$err")
+	line=$(grep -viE 'huge ?pages?' "$err" | head -n 1)
+	if [ $status = 124 ] || [ $status = 137 ]; then
+		line="hangs: still there after 20 s"
+	elif [ $status = 0 ]; then
+		line="status 0"
+	elif [ $status -gt 127 ]; then
+		line="status $status: a signal"
+	elif [ "$n" != 1 ]; then
+		line="$n lines on standard error, not 1"
+	elif [ ${#line} -gt 200 ]; then
+		line="a line of ${#line} characters"
+	elif ! grep -qE '^corq( [a-z]+)?: ' <<<"$line"; then
+		line="does not say who speaks: $line"
+	elif ! grep -qiE -- "$regex" <<<"$line"; then
+		line="does not name the matter ($regex): $line"
+	else
+		echo "ok    $name ($((SECONDS - begin)) s): $line"
+		return
+	fi
+	wrong=$((wrong + 1))
+	echo "FAIL  $name: $line"
+	echo "      corq $*"
+	sed 's/^/      | /' "$err" | head -n 10
+}
+
+# misbehaves NAME REGEX MODE OPTION...: corq ab against bad_server.py MODE.
+misbehaves()
+{
+	local name=$1 regex=$2 mode=$3 server
+	shift 3
+	lab_spawn_a "$mode" ./bad_server.py "$mode" "$LAB_IP_A" 81
+	server=$LAB_PID
+	lab_wait_line "$LAB_LOG" '^listening' "$server" || lab_die "the bad server did not start"
+	refuses "$name" "$regex" ab -q -n 10 -c 2 "$@" "${device[@]}" "http://$LAB_IP_A:81/"
+	lab_stop "$server"
+}
+
+lab_up
+device=(--dev "veth:$LAB_IF_B" --ip "$LAB_IP_B/$LAB_LEN" --gw none)
+url=http://$LAB_IP_A/
+
+# ---- the command line
+refuses no-interface 'interface|nosuch0' ab -n 1 --dev veth:nosuch0 --ip "$LAB_IP_B/24" --gw none "$url"
+refuses httpd-no-interface 'interface|nosuch0' httpd --dev veth:nosuch0 --ip "$LAB_IP_B/24" --size 10
+refuses no-such-device 'device|nosuch' ab -n 1 --dev nosuch:x --ip "$LAB_IP_B/24" "$url"
+refuses no-url 'url' ab -n 1 "${device[@]}"
+refuses url-scheme 'url|scheme|ftp' ab -n 1 "${device[@]}" "ftp://$LAB_IP_A/"
+refuses url-empty 'url' ab -n 1 "${device[@]}" http://
+refuses url-port 'url|port' ab -n 1 "${device[@]}" "http://$LAB_IP_A:99999/"
+refuses url-host 'url|host|address' ab -n 1 "${device[@]}" "http://10.77.0.1.2.3/"
+refuses c-above-n 'concurrency|-c' ab -n 10 -c 20 "${device[@]}" "$url"
+refuses n-zero '-n|requests|number' ab -n 0 "${device[@]}" "$url"
+refuses n-word '-n|requests|number' ab -n ten "${device[@]}" "$url"
+refuses unknown-option 'option|--nosuch' ab -n 1 --nosuch "${device[@]}" "$url"
+refuses bad-ip 'ip|address' ab -n 1 --dev "veth:$LAB_IF_B" --ip 10.77.0.300/24 "$url"
+refuses no-ip 'ip|address' ab -n 1 --dev "veth:$LAB_IF_B" "$url"
+refuses httpd-nothing 'size|folder|directory' httpd "${device[@]}"
+refuses httpd-no-folder 'nosuch' httpd "${device[@]}" /nosuch/folder
+refuses httpd-port 'port' httpd "${device[@]}" --port 70000 --size 10
+refuses unknown-command 'command|nosuch' nosuch
+refuses too-few-cores 'cores?|cpus?' ab -n 1 --cores 512 "${device[@]}" "$url"
+refuses too-little-memory 'memory' ab -n 1 "${device[@]}" "$url" -- --no-huge -m 2
+
+# ---- the wire
+refuses unreachable 'reach|neighbour|arp|timed out|10\.77\.0\.99' ab -q -n 10 -c 2 -s 5 "${device[@]}" \
+	"http://$LAB_NET.99/"
+refuses off-link 'gateway|gw|reach|route' ab -q -n 10 -c 2 -s 5 "${device[@]}" http://192.0.2.1/
+refuses refused 'refused' ab -q -n 10 -c 2 "${device[@]}" "http://$LAB_IP_A:82/"
+misbehaves resetting-server 'reset' reset
+misbehaves half-a-response 'closed|short|incomplete|half|ended|before' half
+misbehaves stalled-response 'time' stall -s 2
+misbehaves garbage 'http|garbage|parse|response' garbage
+misbehaves silent-server 'closed|empty|ended|before|response' silent
+
+# ---- port in use: the second instance of the same address and port on this interface
+lab_httpd_start --size 10
+refuses port-in-use 'in use' httpd "${device[@]}" --port 80 --size 10
+lab_in_a curl -sS --fail --max-time 5 -o /dev/null "http://$LAB_IP_B/" ||
+	lab_die "the first httpd suffered from the second one"
+lab_httpd_stop INT
+
+[ $wrong = 0 ] || lab_die "$wrong of the above are not as they should be"
+lab_say "all as it should be"

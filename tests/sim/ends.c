@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ends.c - when all is over: did every connection end for a reason that what happened explains,
+ * and did every byte that was acknowledged in order reach the reader?
+ *
+ *   0              closed by its program, in order: the peer's TCP acknowledged all of it
+ *   ECONNABORTED   aborted by its program (or by a core with pools too small)
+ *   ECONNREFUSED   active, and nobody listened
+ *   ECONNRESET     the peer aborted, closed with bytes unread or on their way, gave up, or is gone
+ *   ETIMEDOUT      only where packets can be lost
+ *   EHOSTUNREACH   likewise (ARP)
+ */
+#include "ep.h"
+
+#include <errno.h>
+#include <string.h>
+
+static bool
+may_lose(const struct world *w)
+{
+	return !w->p.clean;
+}
+
+/* Could the peer have answered something of ep's by RST? */
+static bool
+peer_may_reset(const struct world *w, const struct sim_ep *ep)
+{
+	const struct sim_ep *p = ep->peer;
+
+	if (!p) /* half-open there, and dropped: bound, listener closed, or it never came up */
+		return may_lose(w) || w->listener_closed || w->p.tight || ep->dual ||
+			w->p.few_ports;
+	if (p->aborted || p->closed_unread || p->given_up || p->reason != 0)
+		return true;
+	/* Closed before it had all: what came later met no reader. */
+	if (p->closed && p->consumed_at_close < ep->written)
+		return true;
+	/* Its record was gone before our last FIN was acknowledged. */
+	return may_lose(w) || w->p.tight;
+}
+
+static bool
+is_explained(const struct world *w, const struct sim_ep *ep)
+{
+	switch (ep->reason) {
+	case 0:
+		return ep->closed;
+	case -ECONNABORTED:
+		return ep->aborted || ep->closed || w->p.tight;
+	case -ECONNREFUSED:
+		return ep->active && !ep->opened &&
+			(ep->rport == SIM_PORT_CLOSED || ep->dual || w->listener_closed ||
+				w->p.tight);
+	case -ECONNRESET:
+		return peer_may_reset(w, ep);
+	case -ETIMEDOUT:
+	case -EHOSTUNREACH:
+		return may_lose(w) || w->p.tight;
+	case -ENOBUFS:
+		return w->p.tight;
+	default:
+		return false;
+	}
+}
+
+/* It ended in order, so the peer's TCP has all; what did the peer's program get? */
+static void
+check_delivery(struct world *w, const struct sim_ep *ep)
+{
+	const struct sim_ep *p = ep->peer;
+
+	if (ep->reason != 0 || ep->aborted || ep->closed_unread || !ep->opened)
+		return;
+	if (!p) {
+		if (ep->written > 0)
+			sim_fail(w, "end %u: %u bytes acknowledged by nobody", ep->id, ep->written);
+		return;
+	}
+	if (p->reason != 0 || p->aborted || p->given_up)
+		return;
+	if (!p->peer_fin && p->closed && p->consumed_at_close <= ep->written)
+		return; /* it left before our FIN */
+	if (!p->peer_fin)
+		sim_fail(w, "end %u: its FIN was acknowledged, but end %u never heard of it", ep->id,
+			p->id);
+	if (p->consumed != ep->written && !p->closed_unread)
+		sim_fail(w, "end %u: wrote %u bytes, all acknowledged; end %u read %u", ep->id,
+			ep->written, p->id, p->consumed);
+}
+
+void
+sim_check_ends(struct world *w)
+{
+	for (uint32_t i = 0; i < w->n_ep && !w->failed; i++) {
+		const struct sim_ep *ep = &w->ep[i];
+
+		if (!ep->ended)
+			sim_fail(w, "end %u: on_close never came", i);
+		else if (ep->loaned)
+			sim_fail(w, "end %u: %u borrowed pieces out", i, ep->loaned);
+		else if (!is_explained(w, ep))
+			sim_fail(w,
+				"end %u %c%s port %u to %u ended by %s, for no reason that we know "
+				"(peer %d: %s)",
+				i, 'A' + ep->side, ep->active ? "" : " (passive)", ep->lport,
+				ep->rport, ep->reason ? strerrorname_np(-ep->reason) : "close",
+				ep->peer ? (int)ep->peer->id : -1,
+				ep->peer && ep->peer->reason ? strerrorname_np(-ep->peer->reason)
+							     : "in order");
+		else
+			check_delivery(w, ep);
+	}
+}
