@@ -255,11 +255,13 @@ int
 corq_dev_open(struct corq_dev **out, struct corq_eal *eal, const struct corq_dev_spec *spec,
 	const struct corq_dev_conf *conf, char *err, size_t errlen)
 {
+	struct corq_dev_conf quiet = *conf;
 	struct corq_dev *dev;
 	int rc;
 
 	*out = NULL;
-	rc = corq_dev_check(spec, conf, err, errlen);
+	quiet.log = NULL; /* the caller's own corq_dev_check has warned */
+	rc = corq_dev_check(spec, &quiet, err, errlen);
 	if (rc != 0)
 		return rc;
 	dev = calloc(1, sizeof(*dev));

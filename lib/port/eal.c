@@ -281,18 +281,13 @@ out:
 int
 corq_eal_init(struct corq_eal **out, const struct corq_eal_conf *conf, char *err, size_t errlen)
 {
-	char warning[CORQ_PORT_ERR_LEN];
 	struct corq_eal *eal;
 	int rc;
 
 	*out = NULL;
-	rc = corq_eal_check_cores(conf->n_cores, conf->share_cpus, warning, sizeof(warning));
-	if (rc < 0) {
-		corq_port_err(err, errlen, "%s", warning);
+	rc = corq_eal_check_cores(conf->n_cores, conf->share_cpus, err, errlen);
+	if (rc < 0)
 		return rc;
-	}
-	if (rc > 0)
-		corq_log_write(conf->log, CORQ_LOG_WARN, "%s", warning);
 	eal = eal_new(conf->n_cores);
 	if (eal == NULL) {
 		corq_port_err(err, errlen, "too little memory");

@@ -14,6 +14,7 @@
  * Start only, main thread.
  */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,7 @@
 #include "port/port_int.h"
 
 #define MEMIF_LOG2_RING 11 /* 2048 slots: 4 ms at 0.5 Mpps */
+#define HELLO_MS        2000
 #define MEMIF_BUF       2048
 
 static int
@@ -90,12 +92,17 @@ static int
 somebody_listens(const char *path)
 {
 	struct sockaddr_un sun = {.sun_family = AF_UNIX};
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), rc = 1;
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), rc = 1;
+	struct pollfd hello = {.fd = fd, .events = POLLIN};
 
 	if (fd < 0)
 		return -errno;
 	memcpy(sun.sun_path, path, strlen(path) + 1);
-	if (connect(fd, (struct sockaddr *)&sun, sizeof(sun)) != 0)
+	if (connect(fd, (struct sockaddr *)&sun, sizeof(sun)) == 0)
+		/* The driver greets. If we were gone before it does, its error path would close a
+		 * descriptor that its epoll set still has, and that whole process would panic. */
+		poll(&hello, 1, HELLO_MS);
+	else if (errno != EAGAIN)
 		rc = errno == ECONNREFUSED ? 0 : -errno;
 	close(fd);
 	return rc;

@@ -16,7 +16,8 @@
  *	corq_dev_close, corq_eal_cleanup
  *
  * Errors: 0 or -errno, and one line without newline in err[], which names what failed and the fix.
- * Warnings (no huge pages, shared CPUs) are one line each to conf.log.
+ * Warnings are one line each, once: corq_eal_check_cores hands its own back, corq_dev_check and
+ * corq_eal_init (too few huge pages) write theirs to conf.log.
  *
  * A corq_port belongs to the core whose index corq_dev_port was asked for; only that core's thread
  * calls its ops (core/port.h).

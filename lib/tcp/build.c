@@ -135,19 +135,35 @@ corq_ack_paid(struct corq_engine *e, struct corq_conn *c)
 		corq_timer_dack_off(e, w);
 }
 
+static unsigned
+sack_blocks(const struct corq_conn *c, const struct corq_work *w)
+{
+	if (CORQ_LIKELY(!w || w->ooo_n == 0) || !(c->flags & CORQ_CF_SACK))
+		return 0;
+	return CORQ_MIN((unsigned)w->ooo_n, c->flags & CORQ_CF_TS ? 3u : 4u);
+}
+
+uint32_t
+corq_mss_now(struct corq_engine *e, const struct corq_conn *c)
+{
+	unsigned n = sack_blocks(c, corq_conn_work(e, c));
+
+	return n ? c->mss - (4 + 8 * n) : c->mss;
+}
+
 static void
 put_options(struct corq_engine *e, struct corq_conn *c, struct corq_tcp_out *o)
 {
-	struct corq_work *w;
+	struct corq_work *w = corq_conn_work(e, c);
+	unsigned n = sack_blocks(c, w);
 
 	o->opt_len = 0;
 	if (c->flags & CORQ_CF_TS)
 		corq_opt_put_ts(o, e->now_ms + c->ts_off, c->ts_recent);
-	w = corq_conn_work(e, c);
-	if (CORQ_UNLIKELY(w && w->ooo_head != CORQ_NONE && (c->flags & CORQ_CF_SACK))) {
+	if (CORQ_UNLIKELY(n)) {
 		struct corq_sack_block b[4];
 
-		corq_opt_put_sack(o, b, (uint8_t)corq_reasm_sack(e, w, b, 4));
+		corq_opt_put_sack(o, b, (uint8_t)corq_reasm_sack(e, w, b, n));
 	}
 }
 
@@ -271,7 +287,8 @@ uint32_t
 corq_build_data(struct corq_engine *e, struct corq_conn *c, uint32_t seq, uint32_t len,
 	uint8_t flags, struct corq_outbuf *ob, bool *whole)
 {
-	uint32_t piece = e->tso_max ? CORQ_MAX(e->tso_max, c->mss) : c->mss, done = 0;
+	uint32_t mss = corq_mss_now(e, c), done = 0;
+	uint32_t piece = e->tso_max ? CORQ_MAX(e->tso_max, mss) : mss;
 	struct corq_tcp_out o;
 
 	*whole = false;
@@ -290,9 +307,9 @@ corq_build_data(struct corq_engine *e, struct corq_conn *c, uint32_t seq, uint32
 			corq_engine_free_frame(e, f);
 			return done;
 		}
-		if (n > c->mss) {
+		if (n > mss) {
 			f->flags |= CORQ_FRAME_TX_TSO;
-			f->tso_segsz = c->mss;
+			f->tso_segsz = (uint16_t)mss;
 		}
 		fill_out(e, c, &o, seq + done, last ? flags : 0);
 		corq_egress(e, f, &o, &c->neigh, ob);

@@ -152,6 +152,8 @@ bool corq_output_conn(struct corq_engine *e, struct corq_conn *c, struct corq_ou
  */
 uint32_t corq_build_data(struct corq_engine *e, struct corq_conn *c, uint32_t seq, uint32_t len,
 	uint8_t flags, struct corq_outbuf *ob, bool *whole);
+/* Payload of a full segment now: SACK blocks take their room from it (RFC 9293 3.7.1, RFC 6691). */
+uint32_t corq_mss_now(struct corq_engine *e, const struct corq_conn *c);
 /* A segment without payload; false without room or frame. */
 bool corq_build_ack(
 	struct corq_engine *e, struct corq_conn *c, uint32_t seq, struct corq_outbuf *ob);

@@ -52,15 +52,15 @@ send_lost_one(struct corq_engine *e, struct corq_conn *c, struct corq_work *w, u
 	struct corq_outbuf *ob)
 {
 	struct corq_txrec *r = corq_txrec_at(e, idx);
-	uint32_t pipe = corq_conn_flight(e, c) - w->lost, fin, len, done;
+	uint32_t pipe = corq_conn_flight(e, c) - w->lost, mss = corq_mss_now(e, c), fin, len, done;
 	uint8_t flags;
 	bool whole;
 
-	if (pipe && pipe + c->mss > c->cwnd && w->in_recovery != 1)
+	if (pipe && pipe + mss > c->cwnd && w->in_recovery != 1)
 		return false;
-	merge_lost(e, w, r, c->mss);
+	merge_lost(e, w, r, mss);
 	fin = !!(r->flags & CORQ_TXREC_FIN);
-	if (r->end - r->seq > c->mss + fin && !corq_txrec_split(e, w, idx, c->mss))
+	if (r->end - r->seq > mss + fin && !corq_txrec_split(e, w, idx, mss))
 		return false;
 	fin = !!(r->flags & CORQ_TXREC_FIN);
 	len = r->end - r->seq - fin;
@@ -100,7 +100,7 @@ send_lost(struct corq_engine *e, struct corq_conn *c, struct corq_outbuf *ob)
 /* ---- new data and FIN ---- */
 
 static void
-gather(const struct corq_engine *e, const struct corq_conn *c, const struct corq_work *w,
+gather(struct corq_engine *e, const struct corq_conn *c, const struct corq_work *w,
 	struct corq_cork_in *in)
 {
 	uint32_t flight = corq_conn_flight(e, c), pipe = flight - (w ? w->lost : 0);
@@ -115,9 +115,9 @@ gather(const struct corq_engine *e, const struct corq_conn *c, const struct corq
 	in->unsent = (c->flags & CORQ_CF_FIN_SENT) ? 0 : queued_to - c->snd_nxt;
 	in->wnd_room = wnd > 0 ? (uint32_t)wnd : 0;
 	in->cwnd_room = c->cwnd > pipe ? c->cwnd - pipe : 0;
-	in->mss = c->mss;
+	in->mss = corq_mss_now(e, c);
 	in->max_wnd = (uint32_t)c->max_wnd << corq_conn_snd_wscale(c);
-	in->max_len = CORQ_MAX(RUN_MAX, (uint32_t)c->mss);
+	in->max_len = RUN_MAX;
 	in->cork = c->flags & CORQ_CF_CORK;
 	in->more = c->flags & CORQ_CF_MORE;
 	in->nodelay = c->flags & CORQ_CF_NODELAY;
@@ -150,7 +150,8 @@ hold(struct corq_engine *e, struct corq_conn *c, enum corq_cork_hold why)
 
 /* Books what left: [seq, seq + len) and maybe the FIN. */
 static void
-sent_new(struct corq_engine *e, struct corq_conn *c, struct corq_work *w, uint32_t len, bool fin)
+sent_new(struct corq_engine *e, struct corq_conn *c, struct corq_work *w, uint32_t len, bool fin,
+	bool small)
 {
 	uint32_t seq = c->snd_nxt;
 	bool was_idle = w->tx_head == CORQ_NONE;
@@ -159,7 +160,7 @@ sent_new(struct corq_engine *e, struct corq_conn *c, struct corq_work *w, uint32
 	corq_txrec_add(e, w, seq, c->snd_nxt, fin ? CORQ_TXREC_FIN : 0); /* was checked for */
 	if (fin)
 		c->flags |= CORQ_CF_FIN_SENT;
-	if (len % c->mss)
+	if (small)
 		w->snd_sml = seq + len;
 	w->cork_armed = 0; /* the ceiling counts from the ACK that empties the flight */
 	if (was_idle || w->rtx_kind != CORQ_RTX_RTO)
@@ -200,7 +201,7 @@ send_new(struct corq_engine *e, struct corq_conn *c, struct corq_outbuf *ob)
 			&whole);
 		if (done == 0 && !whole)
 			return false;
-		sent_new(e, c, w, done, whole && out.fin);
+		sent_new(e, c, w, done, whole && out.fin, done % in.mss);
 		c->flags &= ~(uint32_t)CORQ_CF_PROBE;
 		if (!whole)
 			return false;

@@ -454,7 +454,11 @@ main(int argc, char **argv)
 		.log = &log};
 	if (corq_dev_check(&spec, &conf, err, sizeof(err)) != 0)
 		die(err);
-	conf.log = NULL;
+	rc = corq_eal_check_cores(conf.n_queues + conf.n_peers, opt.share, err, sizeof(err));
+	if (rc < 0)
+		die(err);
+	if (rc > 0)
+		corq_log_write(&log, CORQ_LOG_WARN, "%s", err);
 	struct corq_eal_conf eal_conf = {.n_cores = conf.n_queues + conf.n_peers,
 		.share_cpus = opt.share,
 		.huge = opt.no_huge ? CORQ_HUGE_OFF : CORQ_HUGE_AUTO,
