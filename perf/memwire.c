@@ -96,6 +96,14 @@ wire_tx_burst(struct corq_port *port, struct corq_frame **frames, uint16_t n)
 	return took;
 }
 
+static inline void
+frame_reset(struct corq_frame *f)
+{
+	*f = (struct corq_frame){.buf_start = f->buf_start,
+		.data = f->buf_start + CORQ_FRAME_HEADROOM,
+		.room = f->room};
+}
+
 static uint16_t
 wire_tx_alloc(struct corq_port *port, struct corq_frame **frames, uint16_t n)
 {
@@ -107,10 +115,7 @@ wire_tx_alloc(struct corq_port *port, struct corq_frame **frames, uint16_t n)
 	for (uint16_t i = 0; i < got; i++) {
 		struct corq_frame *f = mw->stack[--mw->n_free];
 
-		f->data = f->buf_start + CORQ_FRAME_HEADROOM;
-		f->next = NULL;
-		f->len = 0;
-		f->flags = 0;
+		frame_reset(f);
 		frames[i] = f;
 	}
 	charge(e, MEMWIRE_ALLOC, t0, got);

@@ -57,7 +57,7 @@ find_target(struct job *job)
 	struct ab_options *opts = &job->opts;
 	struct ab_run *run = &job->run;
 	bool loop = app_device_is_loop(&opts->device);
-	enum corq_side side = opts->device.config.loop_one_core ? CORQ_SIDE_BOTH : CORQ_SIDE_B;
+	enum corq_side side = CORQ_SIDE_B;
 	char text[APP_ADDR_TEXT];
 	const char *error;
 
@@ -313,8 +313,8 @@ explain_stop(const struct job *job, const struct ab_figures *f)
 		error = APP_FAILED;
 		break;
 	default:
-		app_error("apr_pollset_poll: %s:%u sent nothing for %u s; is it up and the path "
-			  "to it open? (-s waits longer)",
+		app_error("apr_pollset_poll: The timeout specified has expired (70007): %s:%u "
+			  "sent nothing for %u s; is it up? (-s waits longer)",
 			text, run->port, run->opts->timeout_s);
 		error = APP_FAILED;
 		break;

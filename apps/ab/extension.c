@@ -88,6 +88,9 @@ print_wire(FILE *out, const struct ab_figures *f)
 	count(out, "bytes_on_wire_rx", own->rx_bytes);
 	count(out, "retransmitted", own->segs_retransmitted);
 	count(out, "syn_rt", own->syn_retransmitted);
+	/* Segments with neither SYN nor FIN. */
+	count(out, "data_rt",
+		own->segs_retransmitted - own->syn_retransmitted - own->fin_retransmitted);
 	count(out, "fin_rt", own->fin_retransmitted);
 	count(out, "dup_ack", own->dup_acks_in);
 	count(out, "ooo_rx", own->ooo_in);

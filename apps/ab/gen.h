@@ -84,7 +84,8 @@ struct ab_core {
 	uint64_t drain_until, ports_since, retry_at;
 	uint64_t connect_ewma;
 	uint64_t last_shrink;
-	uint64_t last_rx, last_turn;
+	uint64_t last_rx; /* last byte of a response, or the start */
+	uint64_t last_turn;
 	uint64_t time_limit_at, pause_at;
 	bool paused;
 

@@ -220,7 +220,6 @@ on_open(struct corq_core *core, struct corq_conn *conn)
 			ab->connect_ewma == 0 ? took : (7 * ab->connect_ewma + took) / 8;
 	corq_hist_record(&ab->lat[AB_LAT_CONNECT], took);
 	slot->connect_us = ab_sample_us(took);
-	ab->last_rx = now;
 	slot_send(ab, slot, now);
 }
 
@@ -420,7 +419,6 @@ on_peer_fin(struct corq_core *core, struct corq_conn *conn)
 	bool idle = slot->reused && !slot->got;
 
 	(void)conn;
-	ab->last_rx = now;
 	leave_lists(ab, slot);
 	close_by_policy(ab, slot);
 	if (idle) {

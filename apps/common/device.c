@@ -17,6 +17,7 @@ const char app_device_help[] =
 	"  --mtu BYTES         at most the device's\n"
 	"  --cores N           cores (on loop: of each side)\n"
 	"  --name NAME         name of this instance, when several run\n"
+	"  --share-cpus        allow more cores than CPUs (correct, but slow)\n"
 	"  --no-huge           do without huge pages\n"
 	"  --eal-log           show DPDK's own log\n"
 	"  -- ARGUMENTS        handed to DPDK's EAL\n"
@@ -143,6 +144,9 @@ app_device_option(struct app_device *device, int opt, const char *arg)
 		return 1;
 	case APP_OPT_NAME:
 		config->name = arg;
+		return 1;
+	case APP_OPT_SHARE_CPUS:
+		config->share_cpus = true;
 		return 1;
 	case APP_OPT_NO_HUGE:
 		config->no_huge = true;

@@ -30,6 +30,7 @@ enum app_device_opt {
 	APP_OPT_MTU,
 	APP_OPT_CORES,
 	APP_OPT_NAME,
+	APP_OPT_SHARE_CPUS,
 	APP_OPT_NO_HUGE,
 	APP_OPT_MAX_CONNS,
 	APP_OPT_SEED,
@@ -52,6 +53,7 @@ enum app_device_opt {
 	{"mtu", required_argument, NULL, APP_OPT_MTU}, \
 	{"cores", required_argument, NULL, APP_OPT_CORES}, \
 	{"name", required_argument, NULL, APP_OPT_NAME}, \
+	{"share-cpus", no_argument, NULL, APP_OPT_SHARE_CPUS}, \
 	{"no-huge", no_argument, NULL, APP_OPT_NO_HUGE}, \
 	{"max-conns", required_argument, NULL, APP_OPT_MAX_CONNS}, \
 	{"seed", required_argument, NULL, APP_OPT_SEED}, \

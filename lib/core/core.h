@@ -73,6 +73,7 @@ struct corq_core {
 	uint32_t n_tx;
 	uint32_t rtx_held; /* turns in a row that held retransmissions back */
 	uint32_t idle_turns;
+	uint64_t idle_since;
 	uint64_t cycles_start, stage[6]; /* of this turn: rx, input, timers, events, build, tx */
 
 	corq_hook_fn hook;

@@ -10,8 +10,8 @@
 #include "core/core.h"
 #include "core/handoff.h"
 
-#define IDLE_SPINS  64       /* idle turns before the first sleep */
-#define IDLE_MAX_NS 1000000u /* longest sleep: 1 ms */
+#define IDLE_MIN_NS 500      /* less than this is a pause, not a wait */
+#define IDLE_MAX_NS 1000000u /* longest wait: 1 ms */
 
 /* ---- steps 1 to 3: what came ---- */
 
@@ -290,20 +290,22 @@ idle_ns(struct corq_core *core)
 	return ns;
 }
 
+/* An idle core waits for an eighth of the time that it has been idle, so a packet that comes then
+ * is late by no more than that, and a core that is idle for long costs little. */
 static void
 back_off(struct corq_core *core)
 {
-	uint64_t ns;
+	uint64_t now = core->eng.now_ns, ns;
 
-	if (++core->idle_turns < IDLE_SPINS || !core->cfg.idle_sleep || !core->port->ops->idle) {
+	if (core->idle_turns++ == 0)
+		core->idle_since = now;
+	ns = CORQ_MIN((now - core->idle_since) / 8, idle_ns(core));
+	if (core->n_tx || core->eng.events.n || corq_tcp_wants_build(&core->eng) ||
+		ns < IDLE_MIN_NS || !core->cfg.idle_sleep || !core->port->ops->idle) {
 		corq_pause();
 		return;
 	}
-	if (core->n_tx || core->eng.events.n || corq_tcp_wants_build(&core->eng))
-		return;
-	ns = idle_ns(core);
-	if (ns > 20000) /* shorter than a sleep costs: spin */
-		core->port->ops->idle(core->port, ns);
+	core->port->ops->idle(core->port, ns);
 }
 
 bool

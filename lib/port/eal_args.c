@@ -56,7 +56,7 @@ corq_eal_check_cores(uint32_t n, bool share_cpus, char *err, size_t errlen)
 	if (n <= n_cpus)
 		return 0;
 	if (!share_cpus) {
-		corq_port_err(err, errlen, "too few cores: %u asked for, this process may use %u",
+		corq_port_err(err, errlen, "too few cores: %u wanted, %u CPUs to use; --cores fewer, or --share-cpus",
 			n, n_cpus);
 		return -ERANGE;
 	}
@@ -77,6 +77,13 @@ read_number(const char *path)
 		v = 0;
 	fclose(f);
 	return v;
+}
+
+/* 2 MiB pages that the machine has set aside, used or not. */
+uint32_t
+corq_eal_huge_pages(void)
+{
+	return (uint32_t)read_number("/proc/sys/vm/nr_hugepages");
 }
 
 /* Free and not promised to anybody, of both usual sizes. */

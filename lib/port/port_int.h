@@ -68,6 +68,7 @@ int corq_eal_args_build(struct corq_eal_args *a, const struct corq_eal_conf *con
 	const int *cpus, uint32_t n_cpus, char *err, size_t errlen);
 bool corq_eal_args_given(const struct corq_eal_conf *conf, const char *const *names);
 uint32_t corq_eal_cpu_list(int *cpus, uint32_t max);
+uint32_t corq_eal_huge_pages(void);
 uint32_t corq_eal_free_huge_mb(void);
 
 /* The rest of lib/port on an EAL: lcore and NUMA node of a core, whether threads share CPUs. */

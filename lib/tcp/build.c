@@ -17,7 +17,9 @@
 
 #include <errno.h>
 
-#define COPY_MAX 256 /* payload up to this is copied even where the port takes chains */
+#define COPY_MAX   256 /* payload up to this is copied even where the port takes chains */
+#define COPY_PARTS 2   /* so is a segment of more chunks than this */
+#define PARTS_MAX  17  /* of a super-segment: 64 KiB in large chunks; devices take about 40 */
 
 struct corq_frame *
 corq_txf_take(struct corq_engine *e, enum corq_txf_use use)
@@ -266,17 +268,56 @@ chain_payload(struct corq_engine *e, struct cursor *cur, struct corq_frame *head
 	return true;
 }
 
+/* How many of the len bytes at cur lie in the first `max` chunks. */
+static uint32_t
+in_parts(struct corq_engine *e, struct cursor cur, uint32_t len, uint32_t max)
+{
+	uint32_t n = 0;
+
+	while (n < len && max--) {
+		struct corq_chunk *ch = corq_chunk_at(&e->chunks, cur.chunk);
+
+		n += ch->len - cur.off;
+		cur = (struct cursor){ch->next, 0};
+	}
+	return CORQ_MIN(n, len);
+}
+
+/* Parts that a packet may have now: what devices take, and what frames are left for. */
+static uint32_t
+parts_max(const struct corq_engine *e, uint32_t max)
+{
+	uint32_t left = e->n_txf > CORQ_TXF_RESERVE ? e->n_txf - CORQ_TXF_RESERVE : 0;
+
+	return CORQ_MIN(left, max);
+}
+
+/* A super-segment of crumbs is cut shorter, to whole segments; one segment can be copied. */
+static uint32_t
+cut_to_parts(struct corq_engine *e, struct corq_conn *c, uint32_t seq, uint32_t len)
+{
+	uint32_t n, parts;
+
+	if (!e->cap_chain || len <= c->mss)
+		return len;
+	parts = parts_max(e, PARTS_MAX + 1); /* one is the head */
+	n = parts ? in_parts(e, seek(e, c, corq_conn_work(e, c), seq), len, parts - 1) : 0;
+	return n == len ? len : CORQ_MAX(n - n % c->mss, c->mss);
+}
+
 static bool
 put_payload(struct corq_engine *e, struct corq_conn *c, struct corq_frame *f, uint32_t seq,
 	uint32_t len)
 {
+	uint32_t room = (uint32_t)(f->room - (f->data - f->buf_start));
 	struct cursor cur;
 
 	f->pkt_len = len;
 	if (len == 0)
 		return true;
 	cur = seek(e, c, corq_conn_work(e, c), seq);
-	if (!e->cap_chain || (len <= COPY_MAX && len <= c->mss)) {
+	if (!e->cap_chain || (len <= COPY_MAX && len <= c->mss) ||
+		(len <= room && in_parts(e, cur, len, parts_max(e, COPY_PARTS)) < len)) {
 		copy_payload(e, &cur, f, len);
 		return true;
 	}
@@ -293,7 +334,7 @@ corq_build_data(struct corq_engine *e, struct corq_conn *c, uint32_t seq, uint32
 
 	*whole = false;
 	do {
-		uint32_t n = CORQ_MIN(len - done, piece);
+		uint32_t n = cut_to_parts(e, c, seq + done, CORQ_MIN(len - done, piece));
 		bool last = done + n == len;
 		struct corq_frame *f;
 

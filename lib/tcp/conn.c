@@ -312,23 +312,7 @@ corq_fifo_pop_send(struct corq_engine *e, struct corq_fifo *f)
 void
 corq_conn_reset(struct corq_engine *e, struct corq_conn *c, int err)
 {
-	struct corq_reply *r = corq_reply_new(e);
-
-	if (r) {
-		*r = (struct corq_reply){.src = c->laddr,
-			.dst = c->raddr,
-			.sport = c->lport,
-			.dport = c->rport,
-			.seq = c->snd_nxt,
-			.ack = c->rcv_nxt,
-			.flags = CORQ_TH_RST | CORQ_TH_ACK};
-		if (c->flags & CORQ_CF_TS) {
-			r->opts = CORQ_OPT_TS;
-			r->ts_off = c->ts_off;
-			r->tsecr = c->ts_recent;
-		}
-		e->stats.rst_out++;
-	}
+	corq_reply_conn(e, c, CORQ_TH_RST | CORQ_TH_ACK, c->snd_nxt);
 	corq_conn_end(e, c, err);
 }
 

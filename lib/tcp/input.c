@@ -120,6 +120,10 @@ queue_out_of_order(struct corq_engine *e, struct corq_conn *c, struct corq_seg *
 static void
 peer_fin(struct corq_engine *e, struct corq_conn *c)
 {
+	struct corq_work *w = corq_conn_work(e, c);
+
+	if (w)
+		w->fin_ooo = 0; /* this one, or an earlier copy of it */
 	c->rcv_nxt++;
 	c->flags |= CORQ_CF_PEER_FIN | CORQ_CF_ACK_DELAY;
 	if (!(c->flags & CORQ_CF_ORPHAN))
@@ -328,7 +332,7 @@ step_ack(struct corq_engine *e, struct corq_conn *c, const struct corq_seg *seg)
 		return CORQ_R_TCP_NO_ACK_FLAG;
 	if (c->state == CORQ_SYN_RCVD) {
 		if (!corq_seq_gt(seg->ack, c->snd_una) || corq_seq_gt(seg->ack, c->snd_nxt)) {
-			corq_reply_rst_conn(e, c, seg->ack);
+			corq_reply_conn(e, c, CORQ_TH_RST, seg->ack);
 			return CORQ_R_TCP_SYN_RCVD_BAD_ACK;
 		}
 		syn_acked(e, c);
@@ -405,7 +409,10 @@ corq_fin_ooo_check(struct corq_engine *e, struct corq_conn *c)
 
 	if (!w || !w->fin_ooo || c->state == CORQ_CLOSED)
 		return;
-	if (w->fin_seq == c->rcv_nxt) {
+	if (CORQ_UNLIKELY(corq_seq_lt(w->fin_seq, c->rcv_nxt))) {
+		w->fin_ooo = 0; /* the peer sent on behind its FIN: there was none */
+		corq_conn_drop_work(e, c);
+	} else if (w->fin_seq == c->rcv_nxt) {
 		w->fin_ooo = 0;
 		corq_conn_drop_work(e, c);
 		c->flags |= CORQ_CF_ACK_NOW;
@@ -460,7 +467,7 @@ input_synchronised(struct corq_engine *e, struct corq_conn *c, struct corq_seg *
 	if ((rc = step_ack(e, c, seg)) != GO)
 		return rc;
 	if (CORQ_UNLIKELY(nobody_reads(c, seg))) {
-		corq_reply_rst_conn(e, c, seg->ack);
+		corq_reply_conn(e, c, CORQ_TH_RST, seg->ack);
 		corq_conn_end(e, c, ECONNABORTED);
 		return CORQ_R_TCP_DATA_AFTER_CLOSE;
 	}
@@ -544,7 +551,7 @@ input_syn_sent(struct corq_engine *e, struct corq_conn *c, struct corq_seg *seg)
 	if ((seg->flags & CORQ_TH_ACK) && !ack_ok) { /* first: the ACK bit */
 		if (seg->flags & CORQ_TH_RST)
 			return CORQ_R_TCP_SYN_SENT_RST;
-		corq_reply_rst_conn(e, c, seg->ack);
+		corq_reply_conn(e, c, CORQ_TH_RST, seg->ack);
 		/* An old connection answered (its TIME_WAIT, or a half-dead peer). Our RST clears
 		 * it; ask again now rather than in a second (gvisor#7619, SEMANTICS H12). */
 		if (!(seg->flags & CORQ_TH_SYN) && c->backoff < e->cfg.syn_retries) {

@@ -63,8 +63,11 @@ void corq_conn_established(struct corq_engine *e, struct corq_conn *c);
 struct corq_reply *corq_reply_new(struct corq_engine *e);
 /* RFC 9293 3.10.7.1: the RST that answers a segment of no connection. */
 void corq_reply_rst(struct corq_engine *e, const struct corq_seg *seg, const struct corq_key *key);
-/* RST in answer to a segment of a connection: seq = the segment's ACK. */
-void corq_reply_rst_conn(struct corq_engine *e, const struct corq_conn *c, uint32_t seq);
+/* A segment in the name of a connection: RST, RST and ACK. */
+void corq_reply_conn(struct corq_engine *e, const struct corq_conn *c, uint8_t flags, uint32_t seq);
+/* A segment in the name of a record: ACK (seq SND.NXT), RST (seq the ACK that it answers). */
+void corq_reply_record(struct corq_engine *e, const struct corq_record *rec,
+	const struct corq_key *key, uint8_t flags, uint32_t seq);
 
 /* ---- input.c, ack.c, recovery.c ---- */
 struct corq_ack_result {

@@ -4,8 +4,9 @@
  * close of our own connects to remember where they ended. One thread, the core's.
  *
  * One SipHash-2-4 gives both numbers, because both reach the peer: lower half ISN, upper half
- * timestamp offset. The cache is indexed by the lower half and tagged by the upper one: a false
- * match has a chance of 2^-32 and only moves an ISN. A later tuple of the same place overwrites.
+ * timestamp offset. The offset is the cache's index and tag as well, because connections keep it: a
+ * false match has a chance of 2^-32 and only moves an ISN. A later tuple of the same place
+ * overwrites.
  */
 #include "tcp/isn.h"
 
@@ -52,7 +53,7 @@ corq_isn_new(
 	uint64_t h = tuple_hash(isn, key);
 	uint32_t tag = (uint32_t)(h >> 32), at_s;
 	uint32_t seq = (uint32_t)h + (uint32_t)(now_ns >> ISN_CLOCK_SHIFT);
-	const struct corq_isn_entry *c = &isn->cache[(uint32_t)h & isn->mask];
+	const struct corq_isn_entry *c = &isn->cache[tag & isn->mask];
 
 	*ts_off = tag;
 	at_s = c->at_s;
@@ -71,8 +72,12 @@ corq_isn_ts_off(const struct corq_isn *isn, const struct corq_key *key)
 void
 corq_isn_leave(struct corq_isn *isn, const struct corq_key *key, uint32_t snd_nxt, uint64_t now_ns)
 {
-	uint64_t h = tuple_hash(isn, key);
+	corq_isn_leave_off(isn, corq_isn_ts_off(isn, key), snd_nxt, now_ns);
+}
 
-	isn->cache[(uint32_t)h & isn->mask] = (struct corq_isn_entry){
-		.tag = (uint32_t)(h >> 32), .snd_nxt = snd_nxt, .at_s = stamp_of(now_ns)};
+void
+corq_isn_leave_off(struct corq_isn *isn, uint32_t ts_off, uint32_t snd_nxt, uint64_t now_ns)
+{
+	isn->cache[ts_off & isn->mask] = (struct corq_isn_entry){
+		.tag = ts_off, .snd_nxt = snd_nxt, .at_s = stamp_of(now_ns)};
 }

@@ -29,6 +29,7 @@ struct corq_isn {
 };
 
 size_t corq_isn_bytes(uint32_t entries); /* entries: a power of two */
+/* mem: zeroed. */
 void corq_isn_init(
 	struct corq_isn *isn, void *mem, uint32_t entries, const struct corq_sipkey *key);
 /* The ISN of a new connection of this tuple; *ts_off gets the timestamp offset. */
@@ -39,5 +40,7 @@ uint32_t corq_isn_ts_off(const struct corq_isn *isn, const struct corq_key *key)
 /* Remembers where a tuple's sending ended. */
 void corq_isn_leave(
 	struct corq_isn *isn, const struct corq_key *key, uint32_t snd_nxt, uint64_t now_ns);
+/* The same for a tuple whose offset is known: no hash. */
+void corq_isn_leave_off(struct corq_isn *isn, uint32_t ts_off, uint32_t snd_nxt, uint64_t now_ns);
 
 #endif

@@ -12,6 +12,7 @@
 #include "tcp/internal.h"
 
 #define CONN_PACKETS 64
+#define STARVED_MAX  256    /* visits a turn that found no frame, work block or record */
 #define RUN_MAX      65535u /* bytes in one decision: 64 KiB super-segments */
 
 /* ---- lost segments ---- */
@@ -327,6 +328,7 @@ static void
 serve_send(struct corq_engine *e, struct corq_outbuf *ob)
 {
 	uint32_t visits = e->send.n; /* each once a turn */
+	uint32_t starved = 0;
 
 	while (ob->n < ob->max && visits--) {
 		uint32_t idx = corq_fifo_pop_send(e, &e->send);
@@ -338,6 +340,11 @@ serve_send(struct corq_engine *e, struct corq_outbuf *ob)
 			continue;
 		if (ob->n - before >= CONN_PACKETS) {
 			corq_conn_mark_send(e, corq_conn_at(e, idx)); /* its share is used */
+			continue;
+		}
+		if (ob->n < ob->max && e->n_txf && starved++ < STARVED_MAX) {
+			/* No frame for its data; an ACK of those behind may take the reserve. */
+			corq_conn_mark_send(e, corq_conn_at(e, idx));
 			continue;
 		}
 		push_back_front(e, &e->send, idx, CORQ_CF_IN_SEND);

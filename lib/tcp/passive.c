@@ -215,45 +215,7 @@ corq_half_open_evict(struct corq_engine *e, uint8_t listener)
 static void
 answer_ack(struct corq_engine *e, const struct corq_record *r, const struct corq_key *key)
 {
-	struct corq_reply *p = corq_reply_new(e);
-
-	if (!p)
-		return;
-	*p = (struct corq_reply){.src = key->laddr,
-		.dst = key->raddr,
-		.sport = key->lport,
-		.dport = key->rport,
-		.seq = r->snd_nxt,
-		.ack = r->rcv_nxt,
-		.flags = CORQ_TH_ACK,
-		.wnd = (uint16_t)(CORQ_MIN(e->cfg.rcv_buf, 65535u) >> (r->wscale & 15))};
-	if (r->flags & CORQ_RF_TS) {
-		p->opts = CORQ_OPT_TS;
-		p->ts_off = corq_isn_ts_off(&e->isn, key);
-		p->tsecr = r->ts_recent;
-	}
-}
-
-static void
-answer_rst(struct corq_engine *e, const struct corq_record *r, const struct corq_seg *seg,
-	const struct corq_key *key)
-{
-	struct corq_reply *p = corq_reply_new(e);
-
-	if (!p)
-		return;
-	*p = (struct corq_reply){.src = key->laddr,
-		.dst = key->raddr,
-		.sport = key->lport,
-		.dport = key->rport,
-		.seq = seg->ack,
-		.flags = CORQ_TH_RST};
-	if (r->flags & CORQ_RF_TS) {
-		p->opts = CORQ_OPT_TS;
-		p->ts_off = corq_isn_ts_off(&e->isn, key);
-		p->tsecr = r->ts_recent;
-	}
-	e->stats.rst_out++;
+	corq_reply_record(e, r, key, CORQ_TH_ACK, r->snd_nxt);
 }
 
 /* The record's facts become a connection in ESTABLISHED. */
@@ -357,7 +319,7 @@ corq_half_open_input(
 		return CORQ_R_TCP_OUT_OF_WINDOW;
 	}
 	if (seg->ack != r->snd_nxt) {
-		answer_rst(e, r, seg, key);
+		corq_reply_record(e, r, key, CORQ_TH_RST, seg->ack);
 		return CORQ_R_TCP_SYN_RCVD_BAD_ACK;
 	}
 	return accept_conn(e, rec, seg, key);

@@ -36,6 +36,7 @@ struct corq_ports {
 };
 
 size_t corq_ports_bytes(uint32_t n_dests);
+/* mem: zeroed. */
 void corq_ports_init(
 	struct corq_ports *p, void *mem, uint32_t n_dests, const struct corq_sipkey *key);
 /* Adds a port to this core's list (at set-up, ascending). */
@@ -44,7 +45,8 @@ void corq_ports_add(struct corq_ports *p, uint16_t port);
  * one. Never NULL. */
 struct corq_dest *corq_ports_dest(
 	struct corq_ports *p, const struct corq_addr *raddr, uint16_t rport, uint32_t laddr_idx);
-/* Tuples still free towards the destination (shared entry: n, an upper bound). */
+/* Tuples still free towards the destination. An upper bound for the shared entry (n), and for a
+ * destination that has tuples counted there: so callers bound their walk by n. */
 uint32_t corq_ports_free(const struct corq_ports *p, const struct corq_dest *d);
 /* The next candidate port of the destination; moves its position. */
 uint16_t corq_ports_next(struct corq_ports *p, struct corq_dest *d);

@@ -210,6 +210,24 @@ give_frame(struct corq_engine *e, struct corq_seg *seg)
 	seg->frame = NULL;
 }
 
+/* The usual case of hold_parts and unchain together: a frame of one part. */
+static inline bool
+hold_one(struct corq_engine *e, struct corq_seg *seg, uint32_t skip, uint32_t len,
+	struct corq_chunk_list *out)
+{
+	struct corq_frame *f = seg->frame;
+	uint32_t off = seg->payload_off + skip, idx;
+
+	CORQ_ASSERT(off + len <= f->len);
+	idx = corq_chunk_hold(&e->chunks, f, f->data + off, len);
+	if (CORQ_UNLIKELY(idx == CORQ_NONE))
+		return false;
+	corq_chunk_at(&e->chunks, idx)->seq = payload_seq(seg, skip);
+	*out = (struct corq_chunk_list){idx, idx, len};
+	seg->frame = NULL;
+	return true;
+}
+
 int
 corq_rcv_take(struct corq_engine *e, const struct corq_conn *c, struct corq_seg *seg, uint32_t skip,
 	uint32_t len, struct corq_chunk_list *out)
@@ -218,6 +236,8 @@ corq_rcv_take(struct corq_engine *e, const struct corq_conn *c, struct corq_seg 
 	bool behind = c->rcvq_tail != CORQ_NONE || payload_seq(seg, skip) != c->rcv_nxt;
 	bool copy = !hold || (len < CORQ_RCV_TINY && behind);
 
+	if (CORQ_LIKELY(!copy && seg->frame->next == NULL) && hold_one(e, seg, skip, len, out))
+		return 0;
 	if (copy && corq_rcv_copy(e, seg, skip, len, out) == 0) {
 		give_frame(e, seg);
 		return 0;

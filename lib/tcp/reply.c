@@ -21,50 +21,77 @@ corq_reply_new(struct corq_engine *e)
 	return r;
 }
 
-/* Never in answer to a RST; seq from the ACK if there is one, else 0 and an ACK of what came. */
-void
-corq_reply_rst(struct corq_engine *e, const struct corq_seg *seg, const struct corq_key *key)
-{
-	struct corq_reply *r;
-
-	if (seg->flags & CORQ_TH_RST)
-		return;
-	r = corq_reply_new(e);
-	if (!r)
-		return;
-	r->src = key->laddr;
-	r->dst = key->raddr;
-	r->sport = key->lport;
-	r->dport = key->rport;
-	if (seg->flags & CORQ_TH_ACK) {
-		r->flags = CORQ_TH_RST;
-		r->seq = seg->ack;
-	} else {
-		r->flags = CORQ_TH_RST | CORQ_TH_ACK;
-		r->ack = seg->seq + corq_seg_seqlen(seg);
-	}
-	e->stats.rst_out++;
-}
-
-void
-corq_reply_rst_conn(struct corq_engine *e, const struct corq_conn *c, uint32_t seq)
+static struct corq_reply *
+addressed(struct corq_engine *e, const struct corq_key *key, uint8_t flags)
 {
 	struct corq_reply *r = corq_reply_new(e);
 
 	if (!r)
+		return NULL;
+	r->src = key->laddr;
+	r->dst = key->raddr;
+	r->sport = key->lport;
+	r->dport = key->rport;
+	r->flags = flags;
+	if (flags & CORQ_TH_RST)
+		e->stats.rst_out++;
+	return r;
+}
+
+/* Never in answer to a RST; seq from the ACK if there is one, else 0 and an ACK of what came. */
+void
+corq_reply_rst(struct corq_engine *e, const struct corq_seg *seg, const struct corq_key *key)
+{
+	bool has_ack = seg->flags & CORQ_TH_ACK;
+	struct corq_reply *r;
+
+	if (seg->flags & CORQ_TH_RST)
 		return;
-	r->src = c->laddr;
-	r->dst = c->raddr;
-	r->sport = c->lport;
-	r->dport = c->rport;
-	r->flags = CORQ_TH_RST;
+	r = addressed(e, key, CORQ_TH_RST | (has_ack ? 0 : CORQ_TH_ACK));
+	if (!r)
+		return;
+	r->seq = has_ack ? seg->ack : 0;
+	r->ack = has_ack ? 0 : seg->seq + corq_seg_seqlen(seg);
+}
+
+void
+corq_reply_conn(struct corq_engine *e, const struct corq_conn *c, uint8_t flags, uint32_t seq)
+{
+	struct corq_reply *r;
+	struct corq_key key;
+
+	corq_conn_key(c, &key);
+	r = addressed(e, &key, flags);
+	if (!r)
+		return;
 	r->seq = seq;
+	r->ack = c->rcv_nxt;
 	if (c->flags & CORQ_CF_TS) {
 		r->opts = CORQ_OPT_TS;
 		r->ts_off = c->ts_off;
 		r->tsecr = c->ts_recent;
 	}
-	e->stats.rst_out++;
+}
+
+void
+corq_reply_record(struct corq_engine *e, const struct corq_record *rec, const struct corq_key *key,
+	uint8_t flags, uint32_t seq)
+{
+	struct corq_reply *r = addressed(e, key, flags);
+	uint16_t wnd = rec->wnd;
+
+	if (!r)
+		return;
+	if (rec->kind == CORQ_REC_HALF_OPEN) /* its wnd is the peer's */
+		wnd = (uint16_t)(CORQ_MIN(e->cfg.rcv_buf, 65535u) >> (rec->wscale & 15));
+	r->seq = seq;
+	r->ack = rec->rcv_nxt;
+	r->wnd = flags & CORQ_TH_RST ? 0 : wnd;
+	if (rec->flags & CORQ_RF_TS) {
+		r->opts = CORQ_OPT_TS;
+		r->ts_off = corq_isn_ts_off(&e->isn, key);
+		r->tsecr = rec->ts_recent;
+	}
 }
 
 /* Appends the reply's packet; false when no frame is left (the reply stays). */

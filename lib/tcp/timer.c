@@ -162,7 +162,7 @@ fire(struct corq_engine *e, struct corq_conn *c, bool hold_rtx)
 		else
 			fire_persist(e, c, w);
 	}
-	if (c->state == CORQ_CLOSED)
+	if (c->ev & CORQ_EV_CLOSE) /* ended just now; merely CLOSED ones keep their deadline */
 		return;
 	w = corq_conn_work(e, c);
 	if (w && w->cork_armed && due(e, w->cork_at))

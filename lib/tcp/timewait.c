@@ -194,23 +194,7 @@ hand_over(struct corq_engine *e, struct corq_conn *c, enum corq_record_kind kind
 static void
 answer_ack(struct corq_engine *e, const struct corq_record *r, const struct corq_key *key)
 {
-	struct corq_reply *p = corq_reply_new(e);
-
-	if (!p)
-		return;
-	*p = (struct corq_reply){.src = key->laddr,
-		.dst = key->raddr,
-		.sport = key->lport,
-		.dport = key->rport,
-		.seq = r->snd_nxt,
-		.ack = r->rcv_nxt,
-		.flags = CORQ_TH_ACK,
-		.wnd = r->wnd};
-	if (r->flags & CORQ_RF_TS) {
-		p->opts = CORQ_OPT_TS;
-		p->ts_off = corq_isn_ts_off(&e->isn, key);
-		p->tsecr = r->ts_recent;
-	}
+	corq_reply_record(e, r, key, CORQ_TH_ACK, r->snd_nxt);
 }
 
 /* An answer, unless one left less than half a second ago. */
@@ -379,31 +363,6 @@ become_time_wait(struct corq_engine *e, uint32_t rec, const struct corq_key *key
 }
 
 static enum corq_reason
-fin_wait2_reset(
-	struct corq_engine *e, uint32_t rec, const struct corq_seg *seg, const struct corq_key *key)
-{
-	struct corq_record *r = corq_record_at(e, rec);
-	struct corq_reply *p = corq_reply_new(e);
-
-	if (p) {
-		*p = (struct corq_reply){.src = key->laddr,
-			.dst = key->raddr,
-			.sport = key->lport,
-			.dport = key->rport,
-			.seq = seg->ack,
-			.flags = CORQ_TH_RST};
-		if (r->flags & CORQ_RF_TS) {
-			p->opts = CORQ_OPT_TS;
-			p->ts_off = corq_isn_ts_off(&e->isn, key);
-			p->tsecr = r->ts_recent;
-		}
-		e->stats.rst_out++;
-	}
-	corq_record_free(e, rec);
-	return CORQ_R_TCP_DATA_AFTER_CLOSE;
-}
-
-static enum corq_reason
 fin_wait2_rst(
 	struct corq_engine *e, uint32_t rec, const struct corq_seg *seg, const struct corq_key *key)
 {
@@ -421,6 +380,20 @@ fin_wait2_rst(
 	return CORQ_R_TCP_RST_CHALLENGED;
 }
 
+/* As seg_acceptable of input.c, on what a record knows. */
+static bool
+in_window(const struct corq_record *r, const struct corq_seg *seg)
+{
+	uint32_t wnd = (uint32_t)r->wnd << (r->wscale & 15), off = seg->seq - r->rcv_nxt;
+	uint32_t n = corq_seg_seqlen(seg);
+
+	if (off == 0)
+		return true;
+	if (n == 0)
+		return off <= wnd;
+	return off < wnd || (n > 1 && off + n - 1 < wnd);
+}
+
 enum corq_reason
 corq_fin_wait2_input(
 	struct corq_engine *e, uint32_t rec, struct corq_seg *seg, const struct corq_key *key)
@@ -435,26 +408,29 @@ corq_fin_wait2_input(
 	}
 	if (!(seg->flags & CORQ_TH_ACK))
 		return CORQ_R_TCP_NO_ACK_FLAG;
-	if (r->flags & CORQ_RF_TS) {
-		if (!(seg->opts & CORQ_OPT_TS))
-			return CORQ_R_TCP_NO_TS;
-		if (corq_seq_lt(seg->tsval, r->ts_recent)) {
-			answer_limited(e, r, key);
-			return CORQ_R_TCP_PAWS;
-		}
-		if (corq_seq_le(seg->seq, r->rcv_nxt))
-			r->ts_recent = seg->tsval;
+	if ((r->flags & CORQ_RF_TS) && !(seg->opts & CORQ_OPT_TS))
+		return CORQ_R_TCP_NO_TS;
+	if ((r->flags & CORQ_RF_TS) && corq_seq_lt(seg->tsval, r->ts_recent)) {
+		answer_limited(e, r, key);
+		return CORQ_R_TCP_PAWS;
 	}
-	if (seg->len && corq_seq_gt(seg->seq + seg->len, r->rcv_nxt))
-		return fin_wait2_reset(e, rec, seg, key);
+	if (!in_window(r, seg) || corq_seq_gt(seg->ack, r->snd_nxt)) {
+		answer_limited(e, r, key);
+		return corq_seq_gt(seg->ack, r->snd_nxt) ? CORQ_R_TCP_ACK_TOO_NEW
+							 : CORQ_R_TCP_OUT_OF_WINDOW;
+	}
+	if ((r->flags & CORQ_RF_TS) && corq_seq_le(seg->seq, r->rcv_nxt))
+		r->ts_recent = seg->tsval;
+	if (seg->len && corq_seq_gt(seg->seq + seg->len, r->rcv_nxt)) {
+		corq_reply_record(e, r, key, CORQ_TH_RST, seg->ack);
+		corq_record_free(e, rec);
+		return CORQ_R_TCP_DATA_AFTER_CLOSE;
+	}
 	if ((seg->flags & CORQ_TH_FIN) && seg->seq + seg->len == r->rcv_nxt) {
 		become_time_wait(e, rec, key);
 		return CORQ_R_NONE;
 	}
-	if (seg->seq == r->rcv_nxt)
-		return CORQ_R_TCP_DUPLICATE;
-	answer_limited(e, r, key);
-	return CORQ_R_TCP_OUT_OF_WINDOW;
+	return CORQ_R_TCP_DUPLICATE;
 }
 
 /* ---- time ---- */

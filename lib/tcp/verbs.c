@@ -418,7 +418,8 @@ flush(struct corq_engine *e, struct corq_conn *c)
 {
 	struct corq_work *w;
 
-	if (c->snd_end == c->snd_nxt || (c->flags & CORQ_CF_FIN_SENT))
+	if (c->state < CORQ_ESTABLISHED || c->snd_end == c->snd_nxt ||
+		(c->flags & CORQ_CF_FIN_SENT))
 		return;
 	w = corq_conn_want_work(e, c);
 	if (!w)
@@ -459,7 +460,7 @@ corq_tcp_set_deadline(struct corq_engine *e, struct corq_conn *c, uint64_t at_ns
 
 	c->ev &=
 		(uint16_t)~CORQ_EV_TIMER; /* passed, but not told yet: it is not the deadline now */
-	if (at_ns == 0 || (c->flags & CORQ_CF_ORPHAN)) {
+	if (at_ns == 0 || (c->flags & CORQ_CF_ORPHAN) || (c->ev & CORQ_EV_CLOSE)) {
 		c->user_at = 0;
 		return;
 	}

@@ -28,7 +28,7 @@ struct memport {
 	struct memport_config cfg;
 	uint64_t now_ns;
 	struct mframe out; /* list head of all frames out */
-	struct ring rx;	   /* injected packets (head frames) */
+	struct ring rx;    /* injected packets (head frames) */
 	struct ring done;  /* ext words to report */
 	struct ring taken; /* packets in the device (late completion) */
 	struct memport_pkt *tx_first, *tx_last;
@@ -404,9 +404,9 @@ memport_new(const struct memport_config *cfg)
 
 	mp->cfg = *cfg;
 	if (mp->cfg.rx_frames == 0)
-		mp->cfg.rx_frames = 1024;
+		mp->cfg.rx_frames = MEMPORT_FRAMES;
 	if (mp->cfg.tx_frames == 0)
-		mp->cfg.tx_frames = 1024;
+		mp->cfg.tx_frames = MEMPORT_FRAMES;
 	if (mp->cfg.mtu == 0)
 		mp->cfg.mtu = 1500;
 	if (mp->cfg.tso_max == 0)

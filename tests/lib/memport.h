@@ -24,13 +24,15 @@
 
 struct memport;
 
+#define MEMPORT_FRAMES 1024 /* default of both pools */
+
 struct memport_config {
-	uint32_t rx_frames, tx_frames; /* pool sizes; 0: 1024 each */
-	uint32_t rx_ring;	       /* packets that wait unreceived; 0: all that the pool has */
-	uint16_t mtu;		       /* 0: 1500 */
-	uint32_t caps;		       /* enum corq_port_cap */
-	uint32_t tso_max;	       /* with CORQ_PORT_CAP_TSO; 0: 65536 - 120 */
-	uint8_t mac[6];		       /* all zero: 02:00:00:00:00:01 */
+	uint32_t rx_frames, tx_frames; /* pool sizes; 0: MEMPORT_FRAMES each */
+	uint32_t rx_ring;              /* packets that wait unreceived; 0: all that the pool has */
+	uint16_t mtu;                  /* 0: 1500 */
+	uint32_t caps;                 /* enum corq_port_cap */
+	uint32_t tso_max;              /* with CORQ_PORT_CAP_TSO; 0: 65536 - 120 */
+	uint8_t mac[6];                /* all zero: 02:00:00:00:00:01 */
 	uint16_t queue;
 	uint64_t start_ns; /* of the clock; 0: 1000 s */
 	/* Taken packets complete only inside the next tx_burst or when provoked (as virtio does);
@@ -57,7 +59,7 @@ struct memport_how {
 struct memport_counts {
 	uint64_t injected, received, sent, captured; /* packets; captured: after cutting */
 	uint32_t rx_out, tx_out; /* frames that the core has (or the device has not completed) */
-	uint32_t rx_queued;	 /* packets injected and not received yet */
+	uint32_t rx_queued;      /* packets injected and not received yet */
 	uint32_t violations;
 };
 

@@ -5,7 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TH_FIN = 1, TH_PSH = 8, TH_CWR = 0x80 };
+enum {
+	TH_FIN = 1,
+	TH_PSH = 8,
+	TH_CWR = 0x80
+};
 
 static uint16_t
 get16(const uint8_t *p)
@@ -96,7 +100,7 @@ cut(struct memport *mp, const uint8_t *pkt, uint32_t len, const struct offload *
 		memcpy(seg + hdr, pkt + hdr + off, n);
 		put32(t + 4, get32(tcp + 4) + off);
 		if (left > n)
-			t[13] &= (uint8_t)~(TH_FIN | TH_PSH);
+			t[13] &= (uint8_t) ~(TH_FIN | TH_PSH);
 		if (off != 0)
 			t[13] &= (uint8_t)~TH_CWR;
 		if (o->v4)

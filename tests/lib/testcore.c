@@ -25,9 +25,9 @@ testcore_addr(const char *text)
 
 /* Small pools: an exhaustion is near, and a leak is seen. */
 static struct corq_config
-small_pools(const struct corq_config *in)
+small_pools(const struct testcore_opts *o)
 {
-	struct corq_config c = *in;
+	struct corq_config c = o->cfg;
 
 	if (c.max_conns == 0)
 		c.max_conns = 64;
@@ -39,6 +39,10 @@ small_pools(const struct corq_config *in)
 		c.max_fin_wait2 = 64;
 	if (c.chunk_bytes_mb == 0)
 		c.chunk_bytes_mb = 2;
+	if (c.rx_frames == 0)
+		c.rx_frames = o->port.rx_frames ? o->port.rx_frames : MEMPORT_FRAMES;
+	if (c.tx_frames == 0)
+		c.tx_frames = o->port.tx_frames ? o->port.tx_frames : MEMPORT_FRAMES;
 	if (c.seed == 0)
 		c.seed = 1;
 	return c;
@@ -47,7 +51,7 @@ small_pools(const struct corq_config *in)
 int
 testcore_init(struct testcore *tc, const struct testcore_opts *o, char *err, size_t err_len)
 {
-	struct corq_config c = small_pools(&o->cfg);
+	struct corq_config c = small_pools(o);
 	struct corq_core_config *cc = &tc->cfg;
 	int rc;
 

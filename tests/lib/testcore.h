@@ -18,8 +18,8 @@
 
 #include <stdio.h>
 
-#define TESTCORE_ADDR	  "10.0.0.1"
-#define TESTCORE_PEER	  "10.0.0.2"
+#define TESTCORE_ADDR     "10.0.0.1"
+#define TESTCORE_PEER     "10.0.0.2"
 #define TESTCORE_PEER_MAC ((const uint8_t[6]){2, 0, 0, 0, 0, 2})
 
 struct testcore_opts {
@@ -27,10 +27,10 @@ struct testcore_opts {
 	struct memport_config port;
 	const char *addr;    /* first local address; NULL: TESTCORE_ADDR */
 	uint32_t addr_count; /* 0: 1 */
-	bool no_arp;	     /* leave ARP requests in the queue of sent packets, answer none */
+	bool no_arp;         /* leave ARP requests in the queue of sent packets, answer none */
 	bool idle_sleep;
-	uint64_t seed; /* 0: 1 */
-	uint16_t max_neigh; /* 0: 16 */
+	uint64_t seed;            /* 0: 1 */
+	uint16_t max_neigh;       /* 0: 16 */
 	unsigned index, group, n; /* several cores of one group; n 0: 1 */
 	struct corq_log *log;
 };
@@ -43,7 +43,7 @@ struct testcore {
 	struct corq_region regions[4];
 	uint32_t n_regions;
 	bool no_arp;
-	struct memport_pkt *tx_first, *tx_last; /* sent, not taken by the test */
+	struct memport_pkt *tx_first, *tx_last;                /* sent, not taken by the test */
 	void (*on_tx)(void *arg, const struct memport_pkt *p); /* sees every packet first */
 	void *on_tx_arg;
 	void *mem;

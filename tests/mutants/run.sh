@@ -15,13 +15,22 @@ work=${BUILD_DIR:-$(mktemp -d)}
 [ -n "${BUILD_DIR:-}" ] || trap 'rm -rf "$work"' EXIT
 [ $# -gt 0 ] || set -- "$here"/*.patch
 
-mkdir -p "$work/tree" || exit 1
-# Times are kept, so an unchanged file is not compiled again.
-for part in meson.build meson_options.txt lib apps tests perf; do
-	[ -e "$root/$part" ] || continue
-	rm -rf "${work:?}/tree/$part"
-	cp -a "$root/$part" "$work/tree/" || exit 1
-done
+# Brings the scratch copy up to date; a file that is the same keeps its time, so that what a mutant
+# changed is compiled again and nothing else is.
+sync_tree() {
+	mkdir -p "$work/tree" || return 1
+	(cd "$root" && git ls-files -co --exclude-standard 2>/dev/null ||
+		find . -name .git -prune -o -type f -print | sed 's|^\./||') |
+		sort >"$work/files"
+	while read -r f; do
+		[ -f "$root/$f" ] || continue
+		cmp -s "$root/$f" "$work/tree/$f" && continue
+		mkdir -p "$work/tree/$(dirname "$f")" && cp "$root/$f" "$work/tree/$f" || return 1
+	done <"$work/files"
+	(cd "$work/tree" && find . -type f | sed 's|^\./||') | sort |
+		comm -13 "$work/files" - | while read -r f; do rm -f "$work/tree/$f"; done
+}
+sync_tree || exit 1
 if [ ! -f "$work/build/build.ninja" ]; then
 	meson setup "$work/build" "$work/tree" -Ddpdk=disabled -Dperf=false \
 		-Dbuildtype=debugoptimized >"$work/setup.log" 2>&1 || {
@@ -62,9 +71,7 @@ for p in "$@"; do
 	fi
 	if ! patch -s -p1 -d "$work/tree" <"$p" >"$work/patch.log" 2>&1; then
 		echo "STALE     $name: does not apply: $rule"
-		patch -s -R -f -p1 -d "$work/tree" <"$p" >/dev/null 2>&1
-		rm -rf "$work/tree/lib"
-		cp -a "$root/lib" "$work/tree/"
+		sync_tree
 		bad=$((bad + 1))
 		continue
 	fi
@@ -77,11 +84,11 @@ for p in "$@"; do
 		echo "SURVIVED  $name: $rule"
 		bad=$((bad + 1))
 	else
-		echo "noticed   $name by $(sed -n 's|^FAIL .*/scenario/\(.*\)\.scn|\1|p' "$work/run.log" |
-			tr '\n' ' '): $rule"
+		by=$(sed -n 's|^FAIL .*/scenario/\(.*\)\.scn|\1|p' "$work/run.log" | tr '\n' ' ')
+		echo "noticed   $name by ${by:-a core that died}: $rule"
 		killed=$((killed + 1))
 	fi
-	patch -s -R -p1 -d "$work/tree" <"$p" || { echo "cannot undo $name"; exit 1; }
+	sync_tree || exit 1
 done
 echo "$killed mutants noticed, $bad not"
 [ "$bad" -eq 0 ]

@@ -117,6 +117,8 @@ end_round(struct burst *b, struct round *r)
 	for (unsigned i = 0; i < r->n; i++)
 		memport_inject(x->tc.mp, r->f[i].bytes, r->f[i].len);
 	n = corq_core_input_burst(x->tc.core);
+	if (r->n == 0) /* the clock moves here too */
+		corq_core_input_burst(y->tc.core);
 	if (n != r->n)
 		burst_fail(b, "%u of %u frames received in the burst", n, r->n);
 	corq_core_turn_tail(x->tc.core, n);
@@ -280,6 +282,7 @@ twin_init(struct burst *b, int i, const struct testcore_opts *o)
 	if (!corq_check_init(&t->check, &t->tc.core->eng))
 		abort();
 	corq_core_set_user(t->tc.core, t);
+	t->plain = b->spread;
 	for (unsigned k = 0; k < BURST_PEERS; k++)
 		testcore_neighbour(&t->tc, peers[k], (const uint8_t[6]){2, 0, 0, 0, 1, (uint8_t)k});
 	for (uint16_t k = 0; k < 2; k++) {

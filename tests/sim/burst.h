@@ -47,6 +47,7 @@ struct burst_twin {
 	uint32_t n_ev;
 	struct burst_stream stream[BURST_STREAMS];
 	uint32_t n_stream;
+	bool plain; /* programs only read, and some close after the peer's FIN */
 };
 
 struct burst {

@@ -45,13 +45,12 @@ static int
 cmp_work(struct burst *b, struct corq_engine *x, struct corq_engine *y, const struct corq_conn *c,
 	uint32_t idx)
 {
-	const struct corq_work *w, *v;
+	const struct corq_work *w;
 
 	if (c->work == CORQ_NONE)
 		return 0;
 	w = corq_pool_at(&x->works, c->work);
-	v = corq_pool_at(&y->works, c->work);
-	SAME(b, "work block", memcmp(w, v, sizeof(*w)) == 0, "(conn %u, block %u)", idx, c->work);
+	SAME(b, "work block", memcmp(w, corq_pool_at(&y->works, c->work), sizeof(*w)) == 0, "(conn %u, block %u)", idx, c->work);
 	for (uint32_t i = w->tx_head; i != CORQ_NONE;) {
 		const struct corq_txrec *t = corq_pool_at(&x->txrecs, i);
 
@@ -59,7 +58,16 @@ cmp_work(struct burst *b, struct corq_engine *x, struct corq_engine *y, const st
 			"(conn %u, [%u, %u))", idx, t->seq, t->end);
 		i = t->next;
 	}
-	return cmp_chunk_list(b, x, y, w->ooo_head, v->ooo_head, idx);
+	for (uint32_t i = w->ooo_head; i != CORQ_NONE; i = corq_chunk_at(&x->chunks, i)->run.next) {
+		const struct corq_chunk *r = corq_chunk_at(&x->chunks, i);
+		const struct corq_chunk *q = corq_chunk_at(&y->chunks, i);
+
+		SAME(b, "run", memcmp(&r->run, &q->run, sizeof(r->run)) == 0 &&
+				r->run_stamp == q->run_stamp, "(conn %u, at %u)", idx, r->seq);
+		if (cmp_chunk_list(b, x, y, i, i, idx))
+			return -1;
+	}
+	return 0;
 }
 
 static void

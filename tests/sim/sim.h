@@ -151,6 +151,7 @@ struct sim_side {
 	struct corq_check check;
 	uint64_t busy_until_ns;
 	bool again; /* the last turn did something */
+	uint32_t idle_turns;
 	struct corq_listener *listener[3];
 	uint8_t *arena; /* SIM_SLOTS * SIM_SLOT_BYTES */
 	struct sim_slot slot[SIM_SLOTS];

@@ -71,7 +71,8 @@ rig_seg(struct rig *r, uint32_t seq, const uint8_t *bytes, uint32_t len, unsigne
 
 	for (unsigned i = 0; i < parts; i++) {
 		uint32_t head = i == 0 ? RIG_HEADERS : 0;
-		uint32_t n = i + 1 == parts ? len - at : (uint32_t)corq_rand_below(rnd, len - at + 1);
+		uint32_t n =
+			i + 1 == parts ? len - at : (uint32_t)corq_rand_below(rnd, len - at + 1);
 		struct corq_frame *f = calloc(1, sizeof(*f));
 
 		f->buf_start = f->data = malloc(head + n ? head + n : 1);

@@ -28,7 +28,7 @@ static uint32_t
 used(const struct corq_chunks *cs)
 {
 	return corq_pool_used(&cs->pool[0]) + corq_pool_used(&cs->pool[1]) +
-		corq_pool_used(&cs->pool[2]);
+	       corq_pool_used(&cs->pool[2]);
 }
 
 static void
@@ -159,7 +159,9 @@ held_gives_its_frame_back_once(void **state)
 static void
 random_life(void **state)
 {
-	enum { N = 300 };
+	enum {
+		N = 300
+	};
 	struct corq_chunks cs;
 	void *mem = new_chunks(&cs, 100, 100, 20);
 	uint32_t idx[N], n = 0;

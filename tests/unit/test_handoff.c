@@ -253,7 +253,11 @@ receiving_is_fair(void **state)
 
 /* ---- between threads ---- */
 
-enum { THREADS = 3, PER_THREAD = 60000, FRAMES = 3000 };
+enum {
+	THREADS = 3,
+	PER_THREAD = 60000,
+	FRAMES = 3000
+};
 
 struct msg { /* a frame and the bytes that only its present owner touches */
 	struct corq_frame frame;
@@ -263,7 +267,7 @@ struct msg { /* a frame and the bytes that only its present owner touches */
 struct worker {
 	struct group *g;
 	unsigned me;
-	struct msg *own; /* FRAMES of them, sent out and coming back */
+	struct msg *own;   /* FRAMES of them, sent out and coming back */
 	struct msg **back; /* of others, to be sent home: a full ring must not stop us */
 	uint32_t n_back;
 	uint32_t n_sent, n_home, n_dropped, last[THREADS];

@@ -22,7 +22,8 @@ new_ports(struct corq_ports *p, uint32_t n_dests, const struct corq_sipkey *key,
 	memset(mem, 0, bytes);
 	corq_ports_init(p, mem, n_dests, key);
 	for (uint32_t i = 0; i < n; i++)
-		corq_ports_add(p, (uint16_t)(1024 + i / 64 * 128 + i % 64)); /* every second block */
+		corq_ports_add(
+			p, (uint16_t)(1024 + i / 64 * 128 + i % 64)); /* every second block */
 	return mem;
 }
 
@@ -31,7 +32,8 @@ addr(uint32_t i)
 {
 	struct corq_addr a;
 
-	corq_addr_from_v4(&a, (const uint8_t[4]){10, (uint8_t)(i >> 16), (uint8_t)(i >> 8), (uint8_t)i});
+	corq_addr_from_v4(
+		&a, (const uint8_t[4]){10, (uint8_t)(i >> 16), (uint8_t)(i >> 8), (uint8_t)i});
 	return a;
 }
 
@@ -166,6 +168,30 @@ orders_are_not_shifts(void **state)
 	free(mem);
 }
 
+/* In a table so small that all look at the same places. */
+static void
+a_destination_is_all_three(void **state)
+{
+	struct corq_ports p;
+	void *mem = new_ports(&p, 8, &secret, 100);
+	struct corq_addr a = addr(1), b = addr(2);
+	struct corq_dest *d[4];
+
+	(void)state;
+	for (uint32_t i = 0; p.dests[7].live == 0 || i < 100; i++)
+		dest(&p, 1000 + i); /* every place was used: a search goes on to its end */
+	for (uint32_t round = 0; round < 2; round++) {
+		for (int i = 0; i < 4; i++) {
+			d[i] = corq_ports_dest(&p, i == 1 ? &b : &a, i == 2 ? 81 : 80, i == 3);
+			assert_int_equal(d[i]->used, round); /* found again */
+			corq_ports_take(&p, d[i]);
+		}
+	}
+	corq_ports_give(&p, &a, 80, 1, false);
+	assert_true(d[3]->used == 1 && d[0]->used == 2 && d[2]->used == 2);
+	free(mem);
+}
+
 static void
 exhaustion_is_known_without_a_walk(void **state)
 {
@@ -252,7 +278,10 @@ shared_tuples_go_back(void **state)
 	free(mem);
 }
 
-enum { DESTS = 200, STEPS = 200000 };
+enum {
+	DESTS = 200,
+	STEPS = 200000
+};
 
 struct tuples { /* oracle: what a destination has out */
 	uint32_t used, waiting;
@@ -286,8 +315,8 @@ accounting_against_an_oracle(void **state)
 				 * bound. */
 				assert_true(corq_ports_free(&p, d) + o->used + o->waiting >= 50);
 				if (tables[t] == 1024)
-					assert_int_equal(corq_ports_free(&p, d),
-						50 - o->used - o->waiting);
+					assert_int_equal(
+						corq_ports_free(&p, d), 50 - o->used - o->waiting);
 				if (o->used + o->waiting == 50)
 					break;
 				corq_ports_take(&p, d);
@@ -344,6 +373,7 @@ main(void)
 		cmocka_unit_test(a_port_rests_for_a_whole_round),
 		cmocka_unit_test(orders_are_unrelated),
 		cmocka_unit_test(orders_are_not_shifts),
+		cmocka_unit_test(a_destination_is_all_three),
 		cmocka_unit_test(exhaustion_is_known_without_a_walk),
 		cmocka_unit_test(idle_places_are_taken_over),
 		cmocka_unit_test(shared_tuples_go_back),

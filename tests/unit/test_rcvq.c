@@ -269,7 +269,8 @@ random_streams(void **state)
 			(uint32_t)corq_rand_below(&rnd, 20), 1 + (uint32_t)corq_rand_below(&rnd, 8),
 			(uint32_t)corq_rand_below(&rnd, 40), 0u - 50000);
 		for (int i = 0; i < 2000; i++) {
-			uint32_t len = 1 + (uint32_t)corq_rand_below(&rnd, i & 1 ? 200 : 3000), skip;
+			uint32_t len = 1 + (uint32_t)corq_rand_below(&rnd, i & 1 ? 200 : 3000),
+				 skip;
 			struct corq_seg s;
 
 			if (sent + len > 200000)
@@ -285,8 +286,7 @@ random_streams(void **state)
 			}
 			rig_check_rcvq(&r);
 			if (corq_rand_below(&rnd, 3) == 0)
-				read += rig_read(
-					&r, got + read, corq_rand_below(&rnd, 3 * 3000));
+				read += rig_read(&r, got + read, corq_rand_below(&rnd, 3 * 3000));
 			rig_sweep(&r);
 			if (r.c.rcvq_bytes == 0)
 				assert_int_equal(rig_used(&r), 0);

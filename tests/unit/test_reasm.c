@@ -120,7 +120,8 @@ a1_all_orders_of_five(void **state)
 						(n - at - 1) * sizeof(*left));
 					assert_int_equal(arrive(&r, which * sizes[z],
 								 noise + which * sizes[z], sizes[z],
-								 1, NULL), 0);
+								 1, NULL),
+						0);
 				}
 				assert_int_equal(o.nxt, 5 * sizes[z]);
 				check(&r);
@@ -158,8 +159,9 @@ a2_a3_overlap_grid(void **state)
 				} else {
 					arrive(&r, 100, noise + 1000, 40, 1, NULL);
 				}
-				assert_int_equal(arrive(&r, from, noise + 3000, to - from,
-							 1 + n % 3, &rnd), 0);
+				assert_int_equal(
+					arrive(&r, from, noise + 3000, to - from, 1 + n % 3, &rnd),
+					0);
 				assert_int_equal(r.w.ooo_bytes, oracle_bytes());
 				arrive(&r, 0, noise + 4000, 250, 2, &rnd); /* and all of it */
 				assert_int_equal(o.nxt, 250);
@@ -193,7 +195,14 @@ a3_first_kept_in_order_too(void **state)
 }
 
 /* A4: ten thousand one-byte segments. How they come, and what that may cost. */
-enum pattern { UP, DOWN, EVENS_UP, EVENS_DOWN, SHUFFLED, PATTERNS };
+enum pattern {
+	UP,
+	DOWN,
+	EVENS_UP,
+	EVENS_DOWN,
+	SHUFFLED,
+	PATTERNS
+};
 
 static uint32_t
 place(enum pattern p, const uint32_t *shuffled, uint32_t i)
@@ -379,7 +388,8 @@ random_pieces(void **state)
 		print_message(seed == 1 ? "seeds 1 .. 300\n" : "");
 		for (int i = 0; i < 400; i++) {
 			uint32_t len = 1 + (uint32_t)corq_rand_below(&rnd, most);
-			uint32_t ahead = (uint32_t)corq_rand_below(&rnd, span - CORQ_MIN(o.nxt, span - 1));
+			uint32_t ahead =
+				(uint32_t)corq_rand_below(&rnd, span - CORQ_MIN(o.nxt, span - 1));
 			uint32_t at = corq_rand_below(&rnd, 8) ? o.nxt + ahead : o.nxt;
 			int err;
 
@@ -399,8 +409,8 @@ random_pieces(void **state)
 	}
 }
 
-/* Few chunks: some pieces are refused, some halves lost, waiting bytes dropped for those at RCV.NXT.
- * The stream still arrives as sent once the peer repeats, and nothing leaks. */
+/* Few chunks: some pieces are refused, some halves lost, waiting bytes dropped for those at
+ * RCV.NXT. The stream still arrives as sent once the peer repeats, and nothing leaks. */
 static void
 random_pieces_few_chunks(void **state)
 {
@@ -417,8 +427,9 @@ random_pieces_few_chunks(void **state)
 
 		corq_rand_seed(&rnd, seed);
 		base = 0u - (uint32_t)corq_rand_below(&rnd, 40000);
-		rig_start(&r, (uint32_t)corq_rand_below(&rnd, 12), 1 + (uint32_t)corq_rand_below(&rnd, 12),
-			(uint32_t)corq_rand_below(&rnd, 4), (uint32_t)corq_rand_below(&rnd, 10), base);
+		rig_start(&r, (uint32_t)corq_rand_below(&rnd, 12),
+			1 + (uint32_t)corq_rand_below(&rnd, 12), (uint32_t)corq_rand_below(&rnd, 4),
+			(uint32_t)corq_rand_below(&rnd, 10), base);
 		while (done < 40000) {
 			uint32_t len = 1 + (uint32_t)corq_rand_below(&rnd, 400);
 			uint32_t at = done, moved;

@@ -41,6 +41,7 @@ struct corq_config {
 	unsigned mtu;          /* 0: the device's, at most 1500 unless it has more */
 	unsigned cores;        /* 0: 1. On loop: each side has this many; see loop_one_core */
 	bool loop_one_core;    /* loop: both ends on one core */
+	bool share_cpus;       /* more cores than CPUs is allowed (slow: for tests) */
 	bool no_huge;          /* do not even look for huge pages */
 	bool busy_poll;        /* an idle core spins and never sleeps */
 	bool verbose;          /* let DPDK's own log through */

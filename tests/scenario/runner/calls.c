@@ -48,11 +48,13 @@ log_event(struct corq_core *core, struct flow *f, enum event_kind kind, int arg)
 	}
 	w->events[w->n_events++] = (struct event){f, kind, arg, w->cleaning, world_time(w)};
 	if (kind == EVENT_CLOSE)
-		world_trace(w, "event %s %s%s%s", world_event_names[kind], arg ? strerrorname_np(-arg) : "0",
-			f->next || f != w->flows ? " " : "", f->next || f != w->flows ? f->name : "");
+		world_trace(w, "event %s %s%s%s", world_event_names[kind],
+			arg ? strerrorname_np(-arg) : "0", f->next || f != w->flows ? " " : "",
+			f->next || f != w->flows ? f->name : "");
 	else
 		world_trace(w, "event %s%s%s", world_event_names[kind],
-			f->next || f != w->flows ? " " : "", f->next || f != w->flows ? f->name : "");
+			f->next || f != w->flows ? " " : "",
+			f->next || f != w->flows ? f->name : "");
 	block = f->on[kind];
 	f->on[kind] = NULL;
 	if (block != NULL && !w->cleaning)
@@ -211,6 +213,10 @@ call_connect(struct world *w, struct flow *f, const struct stmt *st)
 	if (rc != 0)
 		return rc;
 	corq_conn_get_info(w->tc.core, f->conn, &info);
+	for (struct flow *old = w->flows; old != NULL; old = old->next)
+		if (old != f && old->conn == NULL && old->lport == info.lport &&
+			old->pport == o.rport && corq_addr_eq(&old->paddr, &f->paddr))
+			old->pport = 0; /* the tuple is this flow's now */
 	f->pport = o.rport;
 	f->lport = info.lport;
 	f->laddr = info.laddr;
@@ -224,8 +230,8 @@ static int64_t
 call_write(struct world *w, struct flow *f, const struct stmt *st)
 {
 	size_t n = (size_t)number_of(w, st, 1);
-	unsigned flags = (has_word(st, "more") ? CORQ_MORE : 0) |
-		(has_word(st, "fin") ? CORQ_FIN : 0);
+	unsigned flags =
+		(has_word(st, "more") ? CORQ_MORE : 0) | (has_word(st, "fin") ? CORQ_FIN : 0);
 	const uint8_t *data = w->pattern + f->wrote % 251;
 	ssize_t rc;
 
@@ -395,7 +401,8 @@ world_call(struct world *w, struct flow *f, const struct stmt *st)
 	const char *verb = st->words[0];
 	int64_t rc, want;
 
-	world_trace(w, "call %s%s%s", st->text, f == w->flows ? "" : " on ", f == w->flows ? "" : f->name);
+	world_trace(w, "call %s%s%s", st->text, f == w->flows ? "" : " on ",
+		f == w->flows ? "" : f->name);
 	if (!strcmp(verb, "listen"))
 		rc = call_listen(w, f, st);
 	else if (!strcmp(verb, "unlisten"))

@@ -49,7 +49,11 @@ world_check_state(struct world *w, const struct stmt *st)
 
 /* ---- fields of struct corq_conn_info ---- */
 
-enum base { BASE_NONE, BASE_OURS, BASE_PEERS };
+enum base {
+	BASE_NONE,
+	BASE_OURS,
+	BASE_PEERS
+};
 
 static const struct {
 	const char *name;
@@ -57,8 +61,10 @@ static const struct {
 	enum base base;
 } fields[] = {
 #define FIELD(member, base)                                                                        \
-	{#member, offsetof(struct corq_conn_info, member),                                         \
-		sizeof(((struct corq_conn_info *)0)->member), base}
+	{                                                                                          \
+#member, offsetof(struct corq_conn_info, member),                                  \
+			sizeof(((struct corq_conn_info *)0)->member), base                         \
+	}
 	FIELD(snd_una, BASE_OURS),
 	FIELD(snd_nxt, BASE_OURS),
 	FIELD(rcv_nxt, BASE_PEERS),
@@ -104,9 +110,9 @@ world_check_field(struct world *w, const struct stmt *st)
 	if (i == CORQ_ARRAY_LEN(fields))
 		world_fail(w, st, "no such field of struct corq_conn_info");
 	memcpy(&v, (char *)&info + fields[i].off, fields[i].size); /* little-endian */
-	base = fields[i].base == BASE_OURS   ? f->our_isn :
-		fields[i].base == BASE_PEERS ? f->peer_isn :
-					       0;
+	base = fields[i].base == BASE_OURS    ? f->our_isn
+	       : fields[i].base == BASE_PEERS ? f->peer_isn
+					      : 0;
 	if (!value_holds(&st->value, base, v, 0))
 		world_fail(w, st, "it is %u, expected %s", v - base,
 			value_text(&st->value, buf, sizeof(buf)));
@@ -118,16 +124,40 @@ static const struct {
 	const char *name;
 	size_t off;
 } counters[] = {
-#define COUNTER(member) {#member, offsetof(struct corq_stats, member)}
-	COUNTER(rx_packets), COUNTER(tx_packets), COUNTER(conn_opened_active),
-	COUNTER(conn_opened_passive), COUNTER(conn_established), COUNTER(conn_closed),
-	COUNTER(conn_failed), COUNTER(conn_live), COUNTER(half_open_live),
-	COUNTER(time_wait_live), COUNTER(fin_wait2_live), COUNTER(segs_retransmitted),
-	COUNTER(syn_retransmitted), COUNTER(fin_retransmitted), COUNTER(rto_fired),
-	COUNTER(fast_recoveries), COUNTER(rst_in), COUNTER(rst_out), COUNTER(dup_acks_in),
-	COUNTER(ooo_in), COUNTER(zero_window_in), COUNTER(tw_entered), COUNTER(tw_recycled_syn),
-	COUNTER(tw_reused_own), COUNTER(tw_evicted), COUNTER(tw_expired), COUNTER(ports_used),
-	COUNTER(ports_waiting), COUNTER(ports_recycled), COUNTER(ports_refused),
+#define COUNTER(member)                                                                            \
+	{                                                                                          \
+#member, offsetof(struct corq_stats, member)                                       \
+	}
+	COUNTER(rx_packets),
+	COUNTER(tx_packets),
+	COUNTER(conn_opened_active),
+	COUNTER(conn_opened_passive),
+	COUNTER(conn_established),
+	COUNTER(conn_closed),
+	COUNTER(conn_failed),
+	COUNTER(conn_live),
+	COUNTER(half_open_live),
+	COUNTER(time_wait_live),
+	COUNTER(fin_wait2_live),
+	COUNTER(segs_retransmitted),
+	COUNTER(syn_retransmitted),
+	COUNTER(fin_retransmitted),
+	COUNTER(rto_fired),
+	COUNTER(fast_recoveries),
+	COUNTER(rst_in),
+	COUNTER(rst_out),
+	COUNTER(dup_acks_in),
+	COUNTER(ooo_in),
+	COUNTER(zero_window_in),
+	COUNTER(tw_entered),
+	COUNTER(tw_recycled_syn),
+	COUNTER(tw_reused_own),
+	COUNTER(tw_evicted),
+	COUNTER(tw_expired),
+	COUNTER(ports_used),
+	COUNTER(ports_waiting),
+	COUNTER(ports_recycled),
+	COUNTER(ports_refused),
 #undef COUNTER
 };
 
@@ -252,7 +282,7 @@ switch_option(struct world *w, const struct stmt *st)
 		const char *name;
 		uint32_t caps;
 	} caps[] = {{"tso", CORQ_PORT_CAP_TSO | CORQ_PORT_CAP_CHAIN | CORQ_PORT_CAP_L4_CSUM |
-				CORQ_PORT_CAP_IP_CSUM},
+				    CORQ_PORT_CAP_IP_CSUM},
 		{"csum_offload", CORQ_PORT_CAP_L4_CSUM | CORQ_PORT_CAP_IP_CSUM},
 		{"chain", CORQ_PORT_CAP_CHAIN}, {"trust_rx", CORQ_PORT_CAP_TRUST_RX}};
 	struct corq_config *c = &w->opts.cfg;
@@ -301,9 +331,9 @@ world_option(struct world *w, const struct stmt *st)
 		return;
 	}
 	if (!strcmp(name, "timewait")) {
-		w->opts.cfg.timewait = !strcmp(arg, "reuse") ? CORQ_TW_REUSE :
-			!strcmp(arg, "lab")		     ? CORQ_TW_LAB :
-							       CORQ_TW_STRICT;
+		w->opts.cfg.timewait = !strcmp(arg, "reuse") ? CORQ_TW_REUSE
+				       : !strcmp(arg, "lab") ? CORQ_TW_LAB
+							     : CORQ_TW_STRICT;
 		return;
 	}
 	if (!switch_option(w, st))

@@ -171,8 +171,10 @@ main(int argc, char **argv)
 	int worst = 0;
 
 	if (!parse_args(argc, argv)) {
-		fprintf(stderr, "usage: %s [-v] [--list] [--check] [--pcap-dir DIR] "
-				"FILE|DIRECTORY ...\n", argv[0]);
+		fprintf(stderr,
+			"usage: %s [-v] [--list] [--check] [--pcap-dir DIR] "
+			"FILE|DIRECTORY ...\n",
+			argv[0]);
 		return 2;
 	}
 	for (size_t i = 0; i < run.n; i++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* match.c - is this the packet the script expects? and one line of text of a packet. See world.h. */
+/* match.c - is this the packet the script expects? and one line of text of a packet. See world.h.
+ */
 #include "world.h"
 #include "net/seg.h"
 
@@ -46,8 +47,7 @@ struct text {
 	size_t len, n;
 };
 
-static void __attribute__((format(printf, 2, 3)))
-add(struct text *t, const char *fmt, ...)
+static void __attribute__((format(printf, 2, 3))) add(struct text *t, const char *fmt, ...)
 {
 	va_list ap;
 	int k;
@@ -90,7 +90,7 @@ ts_holds(const struct flow *f, const struct opt *want, const struct opt *got)
 	}
 	/* Our clock is 1 ms: two readings of one moment may differ by one. */
 	return value_holds(&want->v[0], f->our_ts_base, (uint32_t)got->v[0].lo, 1) &&
-		value_holds(&ecr, 0, (uint32_t)got->v[1].lo, 0);
+	       value_holds(&ecr, 0, (uint32_t)got->v[1].lo, 0);
 }
 
 static bool
@@ -167,8 +167,7 @@ tcp_holds(const struct flow *f, const struct segment *s, const struct packet *p,
 		add(why, "win is not %s; ", value_text(&s->win, want, sizeof(want)));
 	if (!value_holds(&s->urg, 0, p->urg, 0))
 		add(why, "urg is not %s; ", value_text(&s->urg, want, sizeof(want)));
-	if (!s->any_opts &&
-		!(s->has_opts ? written_opts_hold(f, s, p) : usual_opts_hold(f, p)))
+	if (!s->any_opts && !(s->has_opts ? written_opts_hold(f, s, p) : usual_opts_hold(f, p)))
 		add(why, "options differ; ");
 	return why->n == 0;
 }

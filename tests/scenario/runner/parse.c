@@ -103,15 +103,15 @@ next_line(struct parser *p)
 			line[out++] = s[i];
 			continue;
 		}
-		while (i + 1 + len < n && (isalnum((unsigned char)s[i + 1 + len]) ||
-						  s[i + 1 + len] == '_'))
+		while (i + 1 + len < n &&
+			(isalnum((unsigned char)s[i + 1 + len]) || s[i + 1 + len] == '_'))
 			len++;
 		for (k = 0; k < p->n_params; k++)
 			if (strlen(p->params[k].name) == len &&
 				!memcmp(p->params[k].name, s + i + 1, len))
 				break;
-		if (k == p->n_params || out + strlen(p->params[k].value) > n +
-				PARAMS_MAX * sizeof(p->params[0].value)) {
+		if (k == p->n_params || out + strlen(p->params[k].value) >
+						n + PARAMS_MAX * sizeof(p->params[0].value)) {
 			parser_fail(p, "no parameter '%.*s'", (int)len + 1, s + i);
 			return NULL;
 		}
@@ -288,8 +288,7 @@ parse_time(struct parser *p, char *word, struct stmt *st)
 
 /* ---- statements ---- */
 
-static bool
-parse_list(struct parser *p, struct stmt **link, bool in_block);
+static bool parse_list(struct parser *p, struct stmt **link, bool in_block);
 
 static const struct {
 	const char *verb;
@@ -418,8 +417,8 @@ parse_stmt(struct parser *p, char **words, unsigned n, struct stmt *st)
 		return parser_fail(p, "'%s' wants %u to %u words, not %u", verbs[k].verb,
 			verbs[k].min, verbs[k].max, n - i);
 	if (block != verbs[k].block)
-		return parser_fail(p, "'%s' %s a block", verbs[k].verb,
-			verbs[k].block ? "wants" : "has not");
+		return parser_fail(
+			p, "'%s' %s a block", verbs[k].verb, verbs[k].block ? "wants" : "has not");
 	if (st->until_ns >= 0 && st->kind != STMT_EXPECT)
 		return parser_fail(p, "only expect takes a range of time");
 	if (!parse_words(p, st, words + i, n - i))

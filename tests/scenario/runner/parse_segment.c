@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* parse_segment.c - what follows inject and expect: TCP segments, ARP, ICMP, bytes. See script.h. */
+/* parse_segment.c - what follows inject and expect: TCP segments, ARP, ICMP, bytes. See script.h.
+ */
 #include "script.h"
 #include "net/frame.h"
 #include "net/seg.h"
@@ -140,9 +141,7 @@ parse_opt(struct parser *p, char **w, unsigned n, struct opt *o)
 		o->kind = OPT_RAW;
 		return parse_hex(p, w[1], o->raw, sizeof(o->raw), &o->n);
 	}
-	o->kind = !strcmp(w[0], "sackOK") ? OPT_SACK_OK :
-		!strcmp(w[0], "nop")	  ? OPT_NOP :
-					    OPT_EOL;
+	o->kind = !strcmp(w[0], "sackOK") ? OPT_SACK_OK : !strcmp(w[0], "nop") ? OPT_NOP : OPT_EOL;
 	if (n != 1 || (o->kind == OPT_EOL && strcmp(w[0], "eol") != 0))
 		return parser_fail(p,
 			"unknown option '%s' (mss N, wscale N, sackOK, sack A:B.., "
@@ -315,10 +314,10 @@ parse_tcp(struct parser *p, char **words, unsigned n, bool inject, struct segmen
 		return false;
 	while (i < n) {
 		char *w = words[i], *arg = i + 1 < n ? words[i + 1] : NULL;
-		struct value *v = !strcmp(w, "ack") ? &s->ack :
-			!strcmp(w, "win")	    ? &s->win :
-			!strcmp(w, "urg")	    ? &s->urg :
-						      NULL;
+		struct value *v = !strcmp(w, "ack")   ? &s->ack
+				  : !strcmp(w, "win") ? &s->win
+				  : !strcmp(w, "urg") ? &s->urg
+						      : NULL;
 
 		if (*w == '<') {
 			if (!parse_opts(p, w, s))
@@ -338,7 +337,8 @@ parse_tcp(struct parser *p, char **words, unsigned n, bool inject, struct segmen
 	}
 	if ((s->flags & CORQ_TH_ACK) && s->ack.kind == VALUE_NONE)
 		return parser_fail(p, "the flags say ACK: say 'ack N' (or 'ack *')");
-	if (inject && (s->any_flags || s->any_psh || s->seq.kind == VALUE_ANY || s->len.kind == VALUE_ANY))
+	if (inject && (s->any_flags || s->any_psh || s->seq.kind == VALUE_ANY ||
+			      s->len.kind == VALUE_ANY))
 		return parser_fail(p, "'*' and 'p' cannot be injected");
 	return true;
 }

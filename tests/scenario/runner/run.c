@@ -8,11 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#define DEFAULT_TOL_NS	 CORQ_NS_PER_MS
+#define DEFAULT_TOL_NS   CORQ_NS_PER_MS
 #define DEFAULT_PEER_ISN 0x20000000u
-#define DEFAULT_PPORT	 40000
+#define DEFAULT_PPORT    40000
 /* Longest life of a record, SYN-ACK retries and 60 s waits included, and some more. */
-#define CLEAN_NS (400 * CORQ_NS_PER_S)
+#define CLEAN_NS         (400 * CORQ_NS_PER_S)
 
 static struct world *world_now; /* for the signal handler of main.c */
 
@@ -151,8 +151,8 @@ do_flow(struct world *w, const struct stmt *st)
 	if (w->arp_static) {
 		char a[CORQ_ADDR_STRLEN];
 
-		testcore_neighbour(&w->tc, corq_addr_format(&f->paddr, a, sizeof(a)),
-			TESTCORE_PEER_MAC);
+		testcore_neighbour(
+			&w->tc, corq_addr_format(&f->paddr, a, sizeof(a)), TESTCORE_PEER_MAC);
 	}
 }
 
@@ -230,8 +230,8 @@ fail_unexpected(struct world *w, const struct stmt *st)
 	char line[400];
 
 	wire_decode(pkt->bytes, pkt->len, pkt->at_ns, &p);
-	wire_format(&p, world_flow_of(w, &p.dst, p.dport, &p.src, p.sport), true, line,
-		sizeof(line));
+	wire_format(
+		&p, world_flow_of(w, &p.dst, p.dport, &p.src, p.sport), true, line, sizeof(line));
 	world_fail(w, st, "a packet was sent at %.6f that nothing expected:\n    %s",
 		(double)(pkt->at_ns - w->start_ns) / 1e9, line);
 }
@@ -338,9 +338,9 @@ do_batch(struct world *w, const struct stmt *st)
 static void
 window_of_time(struct world *w, const struct stmt *st, uint64_t *lo, uint64_t *hi)
 {
-	uint64_t tol = st->tol_ns >= 0 ? (uint64_t)st->tol_ns :
-		st->has_time && !(st->relative && st->at_ns == 0) ? DEFAULT_TOL_NS :
-								   0;
+	uint64_t tol = st->tol_ns >= 0                                     ? (uint64_t)st->tol_ns
+		       : st->has_time && !(st->relative && st->at_ns == 0) ? DEFAULT_TOL_NS
+									   : 0;
 
 	*lo = moment(w, st, st->at_ns);
 	*hi = st->until_ns >= 0 ? moment(w, st, st->until_ns) : *lo;
@@ -377,8 +377,8 @@ do_expect(struct world *w, const struct stmt *st)
 	at = pkt->at_ns - w->start_ns;
 	free(pkt);
 	if (at < lo || at > hi)
-		world_fail(w, st, "sent at %.6f, expected between %.6f and %.6f",
-			(double)at / 1e9, (double)lo / 1e9, (double)hi / 1e9);
+		world_fail(w, st, "sent at %.6f, expected between %.6f and %.6f", (double)at / 1e9,
+			(double)lo / 1e9, (double)hi / 1e9);
 	w->prev_ns = at;
 }
 
@@ -394,8 +394,8 @@ do_wait(struct world *w, const struct stmt *st)
 static void
 do_device(struct world *w, const struct stmt *st)
 {
-	uint32_t n = !strcmp(st->words[1], "all") ? UINT32_MAX :
-						    (uint32_t)strtoul(st->words[1], NULL, 0);
+	uint32_t n = !strcmp(st->words[1], "all") ? UINT32_MAX
+						  : (uint32_t)strtoul(st->words[1], NULL, 0);
 
 	if (!strcmp(st->words[0], "room"))
 		memport_set_tx_room(w->tc.mp, n);
@@ -533,6 +533,8 @@ start_core(struct world *w, const struct stmt *st)
 	memport_set_pcap(w->tc.mp, w->pcap, true, true);
 	w->tc.on_tx = on_tx;
 	w->tc.on_tx_arg = w;
+	if (!corq_check_init(&w->check, &w->tc.core->eng))
+		abort();
 	corq_core_set_user(w->tc.core, w);
 	corq_core_set_hook(w->tc.core, world_hook, w);
 	w->region = testcore_region(&w->tc, w->pattern, WORLD_PATTERN + 251, release, w);
@@ -553,6 +555,8 @@ do_list(struct world *w, const struct stmt *st)
 		if (!w->up)
 			start_core(w, st);
 		do_stmt(w, st);
+		if (corq_check_engine(&w->check, &w->tc.core->eng, CORQ_CHECK_QUICK) != 0)
+			world_fail(w, st, "the engine is inconsistent: %s", w->check.msg);
 	}
 }
 
@@ -613,6 +617,9 @@ clean_up(struct world *w)
 	for (struct flow *f = w->flows; f != NULL; f = f->next)
 		if (f->conn != NULL)
 			world_fail(w, NULL, "flow '%s' was aborted and had no on_close", f->name);
+	if (corq_check_engine(&w->check, &w->tc.core->eng, CORQ_CHECK_FULL) != 0 ||
+		corq_check_empty(&w->check, &w->tc.core->eng) != 0)
+		world_fail(w, NULL, "the engine at the end: %s", w->check.msg);
 	if (testcore_leaks(&w->tc, stdout) != 0)
 		world_fail(w, NULL, "something leaked (see above)");
 	if (memport_violation(w->tc.mp) != NULL)
@@ -647,8 +654,10 @@ world_free(struct world *w)
 		w->flows = f->next;
 		free(f);
 	}
-	if (w->up)
+	if (w->up) {
+		corq_check_end(&w->check);
 		testcore_end(&w->tc);
+	}
 	for (unsigned i = 0; i < w->n_trace; i++)
 		free(w->trace[i]);
 	free(w->trace);

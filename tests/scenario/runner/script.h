@@ -17,12 +17,12 @@
 
 /* A value in an expectation, or a number to send. */
 enum value_kind {
-	VALUE_NONE, /* not written */
-	VALUE_ANY,  /* * */
+	VALUE_NONE,  /* not written */
+	VALUE_ANY,   /* * */
 	VALUE_RANGE, /* N, >=N, <=N, N..M: lo..hi */
-	VALUE_ABS,  /* @N: not relative to an initial sequence number */
-	VALUE_LAST, /* last: the newest value the other side sent (timestamps) */
-	VALUE_NOW,  /* now: the virtual clock in ms (timestamps) */
+	VALUE_ABS,   /* @N: not relative to an initial sequence number */
+	VALUE_LAST,  /* last: the newest value the other side sent (timestamps) */
+	VALUE_NOW,   /* now: the virtual clock in ms (timestamps) */
 };
 
 struct value {
@@ -30,16 +30,25 @@ struct value {
 	int64_t lo, hi;
 };
 
-enum opt_kind { OPT_MSS, OPT_WSCALE, OPT_SACK_OK, OPT_SACK, OPT_TS, OPT_NOP, OPT_EOL, OPT_RAW };
+enum opt_kind {
+	OPT_MSS,
+	OPT_WSCALE,
+	OPT_SACK_OK,
+	OPT_SACK,
+	OPT_TS,
+	OPT_NOP,
+	OPT_EOL,
+	OPT_RAW
+};
 
 #define OPT_SACK_MAX 5
 #define OPT_RAW_MAX  40
 
 struct opt {
 	enum opt_kind kind;
-	struct value v[2];	       /* MSS, WSCALE: v[0]; TS: val, ecr */
+	struct value v[2];              /* MSS, WSCALE: v[0]; TS: val, ecr */
 	uint32_t sack[OPT_SACK_MAX][2]; /* relative to the receiver of the option */
-	unsigned n;		       /* SACK blocks, or raw bytes */
+	unsigned n;                     /* SACK blocks, or raw bytes */
 	uint8_t raw[OPT_RAW_MAX];
 };
 
@@ -56,11 +65,11 @@ struct segment {
 	struct opt opts[SEG_OPTS_MAX];
 	/* injected only */
 	bool bad_tcp_csum, bad_ip_csum, csum_partial;
-	int hlen;     /* data offset in words, -1: right */
-	int ip_len;   /* IP total length, -1: right */
-	int fill;     /* payload byte, -1: the stream's pattern */
-	int ttl, ecn; /* -1: 64, 0 */
-	int sport, dport; /* -1: the flow's */
+	int hlen;              /* data offset in words, -1: right */
+	int ip_len;            /* IP total length, -1: right */
+	int fill;              /* payload byte, -1: the stream's pattern */
+	int ttl, ecn;          /* -1: 64, 0 */
+	int sport, dport;      /* -1: the flow's */
 	char src[48], dst[48]; /* "": the flow's */
 	uint8_t dmac[6];
 	bool has_dmac;
@@ -69,7 +78,13 @@ struct segment {
 	uint16_t rx_flags; /* enum corq_frame_flag of the device */
 };
 
-enum packet_kind { PACKET_TCP, PACKET_ARP, PACKET_ICMP, PACKET_BYTES, PACKET_ANY };
+enum packet_kind {
+	PACKET_TCP,
+	PACKET_ARP,
+	PACKET_ICMP,
+	PACKET_BYTES,
+	PACKET_ANY
+};
 
 struct packet_spec {
 	enum packet_kind kind;
@@ -83,8 +98,8 @@ struct packet_spec {
 	uint8_t icmp_type, icmp_code;
 	uint16_t icmp_mtu;
 	struct value icmp_quote; /* sequence number quoted, relative */
-	bool icmp_foreign;	 /* the quote names another local port */
-	unsigned icmp_len;	 /* echo payload */
+	bool icmp_foreign;       /* the quote names another local port */
+	unsigned icmp_len;       /* echo payload */
 	/* bytes HEX */
 	uint8_t *bytes;
 	size_t n_bytes;
@@ -127,11 +142,11 @@ struct stmt {
 	int64_t tol_ns;
 
 	struct packet_spec *packet; /* INJECT, EXPECT */
-	unsigned n_words;	    /* what follows the verb, else */
+	unsigned n_words;           /* what follows the verb, else */
 	char *words[STMT_WORDS_MAX];
 	struct value value; /* CALL: the result asked for; EVENT, FIELD, COUNTER */
-	int64_t dur_ns;	    /* EXPECT_NONE, WAIT */
-	unsigned count;	    /* REPEAT */
+	int64_t dur_ns;     /* EXPECT_NONE, WAIT */
+	unsigned count;     /* REPEAT */
 };
 
 struct script {

@@ -190,9 +190,9 @@ static unsigned
 put_ts(struct world *w, struct flow *f, const struct opt *o, uint8_t *t)
 {
 	uint32_t val = o->v[0].kind == VALUE_NOW ? ts_now(w) : (uint32_t)o->v[0].lo;
-	uint32_t ecr = o->v[1].kind == VALUE_LAST ? f->our_ts_last :
-		o->v[1].kind == VALUE_ABS	  ? (uint32_t)o->v[1].lo :
-						    f->our_ts_base + (uint32_t)o->v[1].lo;
+	uint32_t ecr = o->v[1].kind == VALUE_LAST  ? f->our_ts_last
+		       : o->v[1].kind == VALUE_ABS ? (uint32_t)o->v[1].lo
+						   : f->our_ts_base + (uint32_t)o->v[1].lo;
 
 	t[0] = CORQ_TCPOPT_TS;
 	t[1] = 10;
@@ -290,8 +290,7 @@ spoil(const struct segment *s, uint8_t *ip, uint8_t *t, uint32_t tcp_len)
 	if (s->bad_tcp_csum)
 		t[16] ^= 0x55;
 	if (s->csum_partial)
-		corq_put_be16(
-			t + 16, memport_sum(ip + 12, 8, CORQ_IPPROTO_TCP + tcp_len));
+		corq_put_be16(t + 16, memport_sum(ip + 12, 8, CORQ_IPPROTO_TCP + tcp_len));
 	if (s->bad_ip_csum)
 		ip[10] ^= 0x55;
 }
@@ -329,8 +328,7 @@ build_tcp(struct world *w, struct flow *f, const struct segment *s, uint8_t *out
 	first = seq - f->peer_isn - 1 + !!(s->flags & CORQ_TH_SYN);
 	for (uint32_t i = 0; i < len; i++)
 		t[hlen + i] = s->fill >= 0 ? (uint8_t)s->fill : wire_pattern_in(first + i);
-	put_ip(ip, &src, &dst,
-		s->ip_len >= 0 ? (uint32_t)s->ip_len : CORQ_IP4_HLEN + hlen + len,
+	put_ip(ip, &src, &dst, s->ip_len >= 0 ? (uint32_t)s->ip_len : CORQ_IP4_HLEN + hlen + len,
 		CORQ_IPPROTO_TCP);
 	if (s->ttl >= 0 || s->ecn >= 0) {
 		ip[1] = s->ecn >= 0 ? (uint8_t)s->ecn : 0;

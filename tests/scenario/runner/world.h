@@ -13,6 +13,7 @@
 #ifndef SCENARIO_WORLD_H
 #define SCENARIO_WORLD_H
 
+#include "check_engine.h"
 #include "script.h"
 #include "testcore.h"
 
@@ -32,11 +33,11 @@ struct flow {
 	struct flow *next;
 	char name[16];
 	struct corq_addr paddr, laddr; /* peer's, ours */
-	uint16_t pport, lport;	       /* 0: not known yet */
+	uint16_t pport, lport;         /* 0: not known yet */
 	bool have_our_isn, have_peer_isn;
 	uint32_t our_isn, peer_isn;
 	uint32_t our_syn, peer_syn; /* numbers of the last SYN each way (rebase) */
-	bool our_ts, peer_ts;	    /* the SYN had timestamps */
+	bool our_ts, peer_ts;       /* the SYN had timestamps */
 	bool have_our_ts;
 	uint32_t our_ts_base, our_ts_last, peer_ts_last;
 	struct corq_conn *conn;
@@ -72,13 +73,14 @@ struct packet {
 };
 
 #define WORLD_LISTENERS 8
-#define WORLD_PATTERN	(1u << 20)
+#define WORLD_PATTERN   (1u << 20)
 #define WORLD_TRACE_MAX 4000
 
 struct world {
 	struct script *script;
 	struct testcore tc;
 	bool up;
+	struct corq_check check; /* of the engine, after every statement */
 	struct testcore_opts opts;
 	bool arp_static;
 	bool auto_ts;
@@ -89,7 +91,7 @@ struct world {
 	struct event *events;
 	unsigned n_events, cap_events;
 	const struct stmt *calls; /* made by the hook of this turn */
-	bool batch;		  /* calls is a list of mixed statements */
+	bool batch;               /* calls is a list of mixed statements */
 	struct corq_listener *listeners[WORLD_LISTENERS];
 	uint16_t listener_port[WORLD_LISTENERS];
 	uint8_t *pattern; /* what the program writes: WORLD_PATTERN bytes and one period */
