@@ -19,7 +19,7 @@ struct job {
 	struct ab_options opts;
 	struct ab_run run;
 	struct httpd_server *server; /* loop only */
-	struct app_core *cores;	     /* one a core of the instance */
+	struct app_core *cores;      /* one a core of the instance */
 	char host[APP_HOST_MAX + 1];
 	const char *path;
 	char *request;

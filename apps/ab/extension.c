@@ -129,11 +129,11 @@ print_cost(FILE *out, const struct ab_figures *f)
 	busy(out, "server_busy_pct_per_core", f->peer_busy, f->peer_cores);
 	real(out, "cycles_per_conn", ab_figures_cycles(f), 0);
 	if (f->both_ends && f->opened != 0)
-		real(out, "cycles_per_conn_both_ends",
-			(double)own->cycles_busy / (double)f->opened, 0);
+		real(out, "cycles_per_conn_both_ends", (double)own->cycles_busy / (double)f->opened,
+			0);
 	if (f->peer_cores != 0 && f->opened != 0)
-		real(out, "server_cycles_per_conn",
-			(double)f->peer.cycles_busy / (double)f->opened, 0);
+		real(out, "server_cycles_per_conn", (double)f->peer.cycles_busy / (double)f->opened,
+			0);
 	if (f->done != 0)
 		fprintf(out,
 			"cycles_per_request_by_stage: rx=%.0f input=%.0f timers=%.0f events=%.0f "
@@ -157,12 +157,12 @@ ab_extension_print(FILE *out, const struct ab_figures *f)
 	print_wire(out, f);
 	print_cost(out, f);
 	if (f->samples_short)
-		fprintf(out, "times: from histograms (within 3.2 %%), exact times are kept of %llu "
-			     "requests\n",
+		fprintf(out,
+			"times: from histograms (within 3.2 %%), exact times are kept of %llu "
+			"requests\n",
 			AB_SAMPLES_MAX);
 	else if (f->done != 0)
-		fprintf(out,
-			"median_ms: connect=%.3f processing=%.3f waiting=%.3f total=%.3f\n",
+		fprintf(out, "median_ms: connect=%.3f processing=%.3f waiting=%.3f total=%.3f\n",
 			(double)t->connect.true_median_us / 1000,
 			(double)t->processing.true_median_us / 1000,
 			(double)t->waiting.true_median_us / 1000,

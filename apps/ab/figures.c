@@ -187,8 +187,9 @@ row_of(const struct corq_hist *h, uint64_t zeros)
 	row.max_us = h->max / 1000;
 	row.mean_us = (uint64_t)(mean / 1000);
 	row.sd_us = (zeros == 0 ? sd : corq_hist_stddev(h) * share) / 1000;
-	row.median_us = zeros == 0 ? corq_hist_percentile(h, 50) / 1000
-		: median_at > 0 ? corq_hist_percentile(h, median_at) / 1000 : 0;
+	row.median_us = zeros == 0      ? corq_hist_percentile(h, 50) / 1000
+			: median_at > 0 ? corq_hist_percentile(h, median_at) / 1000
+					: 0;
 	row.true_median_us = row.median_us;
 	return row;
 }
@@ -199,7 +200,8 @@ times_from_hist(struct ab_figures *f)
 {
 	uint64_t connects = f->lat[AB_LAT_CONNECT].count;
 
-	f->times.connect = row_of(&f->lat[AB_LAT_CONNECT], f->done > connects ? f->done - connects : 0);
+	f->times.connect =
+		row_of(&f->lat[AB_LAT_CONNECT], f->done > connects ? f->done - connects : 0);
 	f->times.processing = row_of(&f->lat[AB_LAT_PROC], 0);
 	f->times.waiting = row_of(&f->lat[AB_LAT_FIRST], 0);
 	f->times.total = row_of(&f->lat[AB_LAT_TOTAL], 0);

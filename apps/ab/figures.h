@@ -23,8 +23,8 @@ struct ab_figures {
 	uint64_t bytes_read, bytes_posted, bytes_body;
 	uint64_t opened, closed, live, half_open_peak, live_peak;
 	double live_mean, port_util_peak; /* < 0: not measured */
-	bool samples_short; /* exact times are there of the first requests only */
-	int64_t recovery_ms; /* after an injected pause; -1: none was, -2: not within the run */
+	bool samples_short;               /* exact times are there of the first requests only */
+	int64_t recovery_ms;   /* after an injected pause; -1: none was, -2: not within the run */
 	struct corq_hist *lat; /* AB_LATS of them */
 	struct ab_times times;
 
@@ -33,7 +33,7 @@ struct ab_figures {
 	struct corq_stats own, peer;
 	unsigned own_cores, peer_cores;
 	double own_busy[AB_CORES_MAX], peer_busy[AB_CORES_MAX]; /* percent */
-	const char *verdict; /* "generator", "nic", "target" */
+	const char *verdict;                                    /* "generator", "nic", "target" */
 	char reason[200];
 };
 

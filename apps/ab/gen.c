@@ -12,15 +12,15 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#define MS		 1000000ull
-#define HOOK_EVERY_NS	 (10 * MS)   /* signals and the time limit are seen within this */
-#define STALE_MIN_NS	 (20 * MS)   /* a handshake is late when it takes 8 times the usual, */
-#define STALE_FACTOR	 8	     /* and at least 20 ms */
+#define MS               1000000ull
+#define HOOK_EVERY_NS    (10 * MS) /* signals and the time limit are seen within this */
+#define STALE_MIN_NS     (20 * MS) /* a handshake is late when it takes 8 times the usual, */
+#define STALE_FACTOR     8         /* and at least 20 ms */
 #define OPEN_LIMIT_FIRST 32
-#define OPEN_LIMIT_MIN	 4
-#define TAIL_WAIT_NS	 (1000 * MS) /* for the peer's FIN after a complete response */
-#define DRAIN_NS	 (2000 * MS) /* for the last connections to close */
-#define RETRY_NS	 (1 * MS)    /* after connect found no port or no memory */
+#define OPEN_LIMIT_MIN   4
+#define TAIL_WAIT_NS     (1000 * MS) /* for the peer's FIN after a complete response */
+#define DRAIN_NS         (2000 * MS) /* for the last connections to close */
+#define RETRY_NS         (1 * MS)    /* after connect found no port or no memory */
 
 void
 ab_run_stop(struct ab_run *run, enum ab_stop why, int error)
@@ -284,7 +284,8 @@ ab_core_create(struct ab_run *run, unsigned index, unsigned n, struct ab_core **
 	for (int i = 0; i < AB_LATS; i++)
 		corq_hist_init(&ab->lat[i]);
 	*out = ab;
-	if (ab->slots == NULL || ab->parsers == NULL || ab->samples == NULL || ab->buckets == NULL) {
+	if (ab->slots == NULL || ab->parsers == NULL || ab->samples == NULL ||
+		ab->buckets == NULL) {
 		ab_core_destroy(ab);
 		*out = NULL;
 		return -ENOMEM;

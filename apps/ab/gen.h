@@ -23,7 +23,7 @@
 #include <stdatomic.h>
 
 #define AB_BUCKET_NS   100000000ull /* progress is kept by 100 ms */
-#define AB_BUCKETS     36000	    /* for an hour */
+#define AB_BUCKETS     36000        /* for an hour */
 #define AB_SAMPLES_MAX 10000000ull  /* exact times are kept of so many requests */
 
 enum ab_stop {
@@ -32,8 +32,8 @@ enum ab_stop {
 	AB_STOP_TIME,
 	AB_STOP_RECEIVE, /* stop_errno says what */
 	AB_STOP_CONNECT, /* stop_errno says what */
-	AB_STOP_SILENT,	 /* no byte within -s */
-	AB_STOP_PORTS,	 /* no local port within -s */
+	AB_STOP_SILENT,  /* no byte within -s */
+	AB_STOP_PORTS,   /* no local port within -s */
 };
 
 struct ab_run {
@@ -45,22 +45,29 @@ struct ab_run {
 	struct corq_addr target;
 	uint16_t port;
 	unsigned generators, servers; /* cores of each kind */
-	struct ab_core **cores;	      /* the generators */
-	uint64_t heartbeat;	      /* a progress line every so many; 0: none */
-	uint64_t printed;	      /* progress lines up to here are out; generator 0 only */
+	struct ab_core **cores;       /* the generators */
+	uint64_t heartbeat;           /* a progress line every so many; 0: none */
+	uint64_t printed;             /* progress lines up to here are out; generator 0 only */
 
 	_Atomic unsigned servers_ready, finished;
 	_Atomic int stop; /* enum ab_stop; the first reason stays */
 	_Atomic int stop_errno;
 	_Atomic int64_t document_length; /* -1: no response yet */
-	_Atomic int first_header;	 /* 1 taken, 2 readable */
+	_Atomic int first_header;        /* 1 taken, 2 readable */
 	char server_software[1024];
 };
 
 struct ab_slot;
 
-enum ab_lat { AB_LAT_CONNECT, AB_LAT_FIRST, AB_LAT_LAST, AB_LAT_TOTAL, AB_LAT_CLOSE, AB_LAT_PROC,
-	AB_LATS };
+enum ab_lat {
+	AB_LAT_CONNECT,
+	AB_LAT_FIRST,
+	AB_LAT_LAST,
+	AB_LAT_TOTAL,
+	AB_LAT_CLOSE,
+	AB_LAT_PROC,
+	AB_LATS
+};
 
 struct ab_list {
 	uint32_t first, last, count; /* slot + 1; 0: none */
@@ -76,8 +83,8 @@ struct ab_core {
 	struct ab_resp_core resp;
 
 	uint64_t quota, claimed;
-	uint32_t active;  /* slots with a request claimed */
-	uint32_t live;	  /* connections not closed */
+	uint32_t active; /* slots with a request claimed */
+	uint32_t live;   /* connections not closed */
 	uint32_t fresh, stale, open_limit;
 	struct ab_list want, half_open, resend, tail;
 	bool finishing, finished, aborted;

@@ -55,8 +55,8 @@ requests(const struct ab_figures *f)
 	json_object_set_new(o, "failed", count(f->bad));
 	json_object_set_new(o, "aborted", count(f->aborted));
 	json_object_set_new(o, "outstanding", count(f->started - f->done - f->aborted));
-	json_object_set_new(o, "per_second",
-		real(f->seconds > 0 ? (double)f->done / f->seconds : -1));
+	json_object_set_new(
+		o, "per_second", real(f->seconds > 0 ? (double)f->done / f->seconds : -1));
 	json_object_set_new(o, "failed_connect", count(f->bad_connect));
 	json_object_set_new(o, "failed_receive", count(f->bad_receive));
 	json_object_set_new(o, "failed_length", count(f->bad_length));
@@ -159,7 +159,8 @@ environment(const struct ab_figures *f, int argc, char **argv)
 	struct utsname name;
 
 	for (int i = 0; i < argc; i++)
-		json_array_append_new(args, argv[i] == NULL ? json_string("--") : json_string(argv[i]));
+		json_array_append_new(
+			args, argv[i] == NULL ? json_string("--") : json_string(argv[i]));
 	app_addr_text(&f->run->target, text);
 	gethostname(host, sizeof(host) - 1);
 	uname(&name);

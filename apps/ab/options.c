@@ -285,7 +285,8 @@ int
 ab_options_parse(struct ab_options *opts, int argc, char **argv)
 {
 	/* Every letter of ab 2.4: those that are not here yet are named, not called unknown. */
-	static const char letters[] = ":n:c:t:s:kqv:H:m:p:T:rlhVb:B:u:wix:y:z:C:A:P:X:dSg:e:Z:f:E:I";
+	static const char letters[] =
+		":n:c:t:s:kqv:H:m:p:T:rlhVb:B:u:wix:y:z:C:A:P:X:dSg:e:Z:f:E:I";
 	int opt, rc = 0;
 
 	memset(opts, 0, sizeof(*opts));

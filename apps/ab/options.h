@@ -26,7 +26,7 @@ struct ab_options {
 	const char *content_type;
 	void *body; /* -p; NULL: none */
 	size_t body_len;
-	uint32_t page_size;	/* of the embedded server */
+	uint32_t page_size;     /* of the embedded server */
 	uint32_t half_open_max; /* SYNs outstanding a core */
 	uint32_t pause_ms, pause_at_ms;
 };

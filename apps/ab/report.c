@@ -48,8 +48,7 @@ print_rates(FILE *out, const struct ab_report *r)
 	fprintf(out, "Requests per second:    %.2f [#/sec] (mean)\n", done / r->seconds);
 	fprintf(out, "Time per request:       %.3f [ms] (mean)\n",
 		(double)r->concurrency * r->seconds * 1000 / done);
-	fprintf(out,
-		"Time per request:       %.3f [ms] (mean, across all concurrent requests)\n",
+	fprintf(out, "Time per request:       %.3f [ms] (mean, across all concurrent requests)\n",
 		r->seconds * 1000 / done);
 	fprintf(out, "Transfer rate:          %.2f [Kbytes/sec] received\n",
 		read / 1024 / r->seconds);
@@ -126,8 +125,7 @@ ab_report_print(FILE *out, const struct ab_report *r)
 	if (r->any_length)
 		fprintf(out, "Document Length:        Variable\n\n");
 	else
-		fprintf(out, "Document Length:        %" PRIu64 " bytes\n\n",
-			r->document_length);
+		fprintf(out, "Document Length:        %" PRIu64 " bytes\n\n", r->document_length);
 	print_counts(out, r);
 	print_rates(out, r);
 	if (r->done != 0)

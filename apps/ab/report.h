@@ -15,8 +15,8 @@ struct ab_report {
 	uint16_t port;
 	uint64_t document_length;
 	bool any_length; /* -l */
-	bool keepalive;	 /* -k */
-	bool send_body;	 /* -p */
+	bool keepalive;  /* -k */
+	bool send_body;  /* -p */
 	uint64_t concurrency;
 	double seconds;
 	uint64_t done, bad, bad_connect, bad_receive, bad_length, bad_except;

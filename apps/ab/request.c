@@ -17,8 +17,8 @@ ab_options_method(const struct ab_options *opts)
 }
 
 static void
-put_head(FILE *out, const struct ab_options *opts, const char *host, uint16_t port,
-	const char *path)
+put_head(
+	FILE *out, const struct ab_options *opts, const char *host, uint16_t port, const char *path)
 {
 	fprintf(out, "%s %s HTTP/1.0\r\n", ab_options_method(opts), path);
 	if (opts->keepalive)

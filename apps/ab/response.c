@@ -45,14 +45,15 @@ choose_mode(const struct ab_resp_core *core, struct ab_resp *resp, const llhttp_
 	} else if ((parser->flags & F_CHUNKED) != 0) {
 		resp->mode = AB_RESP_CHUNKED;
 	} else if ((parser->flags & F_TRANSFER_ENCODING) == 0 &&
-		(parser->flags & F_CONTENT_LENGTH) != 0) {
+		   (parser->flags & F_CONTENT_LENGTH) != 0) {
 		resp->left = parser->content_length;
 		resp->mode = resp->left == 0 ? AB_RESP_DONE : AB_RESP_LENGTH;
 	} else {
 		resp->mode = AB_RESP_TO_END;
 	}
 	if (core->no_body)
-		resp->keep = core->want_keep && (parser->flags & F_CONNECTION_CLOSE) == 0 &&
+		resp->keep =
+			core->want_keep && (parser->flags & F_CONNECTION_CLOSE) == 0 &&
 			(parser->http_minor == 1 || (parser->flags & F_CONNECTION_KEEP_ALIVE) != 0);
 }
 

@@ -27,13 +27,13 @@ enum ab_resp_mode {
 	AB_RESP_LENGTH, /* `left` bytes of the body are missing */
 	AB_RESP_CHUNKED,
 	AB_RESP_TO_END, /* until the peer closes */
-	AB_RESP_DONE,	/* complete; what comes is extra */
+	AB_RESP_DONE,   /* complete; what comes is extra */
 	AB_RESP_GARBAGE,
 };
 
 struct ab_resp {
-	uint64_t body; /* bytes after the header */
-	uint64_t left; /* AB_RESP_LENGTH */
+	uint64_t body;         /* bytes after the header */
+	uint64_t left;         /* AB_RESP_LENGTH */
 	uint16_t header_bytes; /* parsed of an unfinished header */
 	uint16_t status;
 	uint8_t mode;
@@ -43,9 +43,9 @@ struct ab_resp {
 };
 
 struct ab_resp_core {
-	bool no_body;	      /* the request is a HEAD */
-	bool want_keep;	      /* -k */
-	uint32_t cached_len;  /* 0: nothing cached */
+	bool no_body;          /* the request is a HEAD */
+	bool want_keep;        /* -k */
+	uint32_t cached_len;   /* 0: nothing cached */
 	struct ab_resp cached; /* what the cached header meant */
 	char cached_header[AB_CACHED_MAX];
 	llhttp_settings_t settings;

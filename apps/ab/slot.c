@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * slot.c - the life of one request: connect, write, read, finish, and what can go wrong in each.
- * Callbacks of the on-core API; the hook in gen.c opens connections. See slot.h for the states.
- *
- * A connection leaves its slot as soon as the request is over: then its callbacks are
- * `closing_ops` and its user word the time of that moment, and the slot goes on without it.
+ * Callbacks of the on-core API; the hook in gen.c opens connections. See slot.h for the states; finish.c has the end.
  */
 #include "ab/slot.h"
 
@@ -13,145 +10,12 @@
 
 #define SYN_SENT_AGAIN_NS 900000000ull /* near the first SYN timeout of 1 s (RFC 6298 2.1) */
 
-static const struct corq_ops client_ops, closing_ops;
+static const struct corq_ops client_ops;
 
 static struct ab_core *
 ab_of(const struct corq_core *core)
 {
 	return app_core_of(core)->ab;
-}
-
-/* ---- the end of a request ---- */
-
-static void
-keep_sample(struct ab_core *ab, const struct ab_slot *slot, uint64_t total_ns)
-{
-	struct ab_sample *sample;
-
-	if (ab->sample_count == ab->sample_room)
-		return;
-	sample = &ab->samples[ab->sample_count++];
-	sample->connect_us = slot->connect_us;
-	sample->total_us = ab_sample_us(total_ns);
-	sample->wait_us = slot->wait_us;
-}
-
-static void
-count_done(struct ab_core *ab, struct ab_slot *slot, uint64_t at)
-{
-	uint64_t processing = at - slot->t_base;
-	uint64_t total = processing + (uint64_t)slot->connect_us * 1000;
-	uint64_t bucket = (at - ab->first_start) / AB_BUCKET_NS;
-
-	__atomic_store_n(&ab->done, ab->done + 1, __ATOMIC_RELAXED);
-	ab->last_done = at;
-	corq_hist_record(&ab->lat[AB_LAT_PROC], processing);
-	corq_hist_record(&ab->lat[AB_LAT_TOTAL], total);
-	keep_sample(ab, slot, total);
-	if (bucket < AB_BUCKETS)
-		ab->buckets[bucket]++;
-	slot->counted = false;
-}
-
-static void
-count_good(struct ab_core *ab, struct ab_slot *slot, uint64_t at)
-{
-	struct ab_run *run = ab->run;
-	int64_t none = -1, body = (int64_t)slot->resp.body;
-
-	ab->good++;
-	ab->bytes_body += slot->resp.body;
-	if (atomic_load_explicit(&run->document_length, memory_order_relaxed) < 0)
-		atomic_compare_exchange_strong(&run->document_length, &none, body);
-	if (body != atomic_load_explicit(&run->document_length, memory_order_relaxed) &&
-		!run->opts->any_length) {
-		ab->bad++;
-		ab->bad_length++;
-	}
-	count_done(ab, slot, at);
-}
-
-static void
-count_bad(struct ab_core *ab, struct ab_slot *slot, uint64_t *kind)
-{
-	ab->bad++;
-	(*kind)++;
-	ab->bytes_body += slot->resp.body;
-	count_done(ab, slot, corq_core_now(ab->core));
-}
-
-/* The connection is on its own from here. */
-static void
-let_go(struct ab_core *ab, struct ab_slot *slot, uint64_t since)
-{
-	struct corq_conn *conn = slot->conn;
-
-	corq_conn_set_ops(conn, ab->core, &closing_ops);
-	corq_conn_set_user(conn, (void *)(uintptr_t)since);
-	slot->conn = NULL;
-}
-
-static void
-close_by_policy(struct ab_core *ab, struct ab_slot *slot)
-{
-	struct corq_conn *conn = slot->conn;
-	uint64_t now = corq_core_now(ab->core);
-
-	if (ab->run->opts->device.close == CORQ_CLOSE_RST) {
-		let_go(ab, slot, 0);
-		corq_conn_abort(ab->core, conn);
-	} else {
-		let_go(ab, slot, now);
-		corq_conn_close(ab->core, conn);
-	}
-}
-
-static void
-drop(struct ab_core *ab, struct ab_slot *slot)
-{
-	struct corq_conn *conn = slot->conn;
-	bool empty = !slot->got;
-
-	let_go(ab, slot, 0);
-	if (empty && ab->run->opts->device.close != CORQ_CLOSE_ABORT_IF_EMPTY &&
-		ab->run->opts->device.close != CORQ_CLOSE_RST && slot->state != SLOT_SYN)
-		corq_conn_close(ab->core, conn);
-	else
-		corq_conn_abort(ab->core, conn);
-}
-
-void
-slot_next(struct ab_core *ab, struct ab_slot *slot)
-{
-	if (ab->finishing || ab->claimed == ab->quota) {
-		slot->state = SLOT_IDLE;
-		ab->active--;
-		return;
-	}
-	ab->claimed++;
-	slot->state = SLOT_WANT;
-	slot_push(ab, &ab->want, slot);
-}
-
-/* The run is over before this request is. */
-void
-slot_abort(struct ab_core *ab, struct ab_slot *slot)
-{
-	struct corq_conn *conn = slot->conn;
-
-	if (slot->state == SLOT_IDLE)
-		return;
-	if (slot->state == SLOT_WANT)
-		slot_remove(ab, &ab->want, slot);
-	if (slot->counted)
-		ab->aborted_requests++;
-	slot->counted = false;
-	slot->state = SLOT_IDLE;
-	ab->active--;
-	if (conn != NULL) {
-		let_go(ab, slot, 0);
-		corq_conn_abort(ab->core, conn);
-	}
 }
 
 /* ---- connecting ---- */
@@ -187,8 +51,8 @@ slot_connect(struct ab_core *ab, struct ab_slot *slot, uint64_t now)
 	slot->counted = true;
 	if (ab->first_start == 0)
 		ab->first_start = now;
-	corq_conn_set_deadline(ab->core, slot->conn,
-		now + (uint64_t)ab->run->opts->timeout_s * 1000000000ull);
+	corq_conn_set_deadline(
+		ab->core, slot->conn, now + (uint64_t)ab->run->opts->timeout_s * 1000000000ull);
 	return 0;
 }
 
@@ -211,13 +75,11 @@ on_open(struct corq_core *core, struct corq_conn *conn)
 	struct ab_slot *slot = corq_conn_user(conn);
 	uint64_t now = corq_core_now(core), took = now - slot->t_base;
 
-	if (slot->fresh && ab->open_limit < (ab->run->opts->half_open_max + 1) / 2 &&
-		ab->good != 0)
+	if (slot->fresh && ab->open_limit < (ab->run->opts->half_open_max + 1) / 2 && ab->good != 0)
 		ab->open_limit++;
 	leave_half_open(ab, slot);
 	if (took < SYN_SENT_AGAIN_NS)
-		ab->connect_ewma =
-			ab->connect_ewma == 0 ? took : (7 * ab->connect_ewma + took) / 8;
+		ab->connect_ewma = ab->connect_ewma == 0 ? took : (7 * ab->connect_ewma + took) / 8;
 	corq_hist_record(&ab->lat[AB_LAT_CONNECT], took);
 	slot->connect_us = ab_sample_us(took);
 	slot_send(ab, slot, now);
@@ -229,8 +91,8 @@ slot_send(struct ab_core *ab, struct ab_slot *slot, uint64_t now)
 	struct ab_run *run = ab->run;
 	ssize_t n;
 
-	n = corq_conn_write_mem(ab->core, slot->conn, run->request_mem, run->request,
-		run->request_len, 0, 0);
+	n = corq_conn_write_mem(
+		ab->core, slot->conn, run->request_mem, run->request, run->request_len, 0, 0);
 	if (n < 0 && n != -ENOBUFS) {
 		/* The peer has reset it: on_close tells. */
 		ab->write_errors++;
@@ -309,8 +171,8 @@ read_all(struct ab_core *ab, struct ab_slot *slot, struct corq_conn *conn)
 		for (int i = 0; i < n; i++) {
 			uint8_t before = slot->resp.mode;
 
-			ab_resp_feed(&ab->resp, &slot->resp, parser, iov[i].iov_base,
-				iov[i].iov_len);
+			ab_resp_feed(
+				&ab->resp, &slot->resp, parser, iov[i].iov_base, iov[i].iov_len);
 			if (before == AB_RESP_HEADER && slot->resp.mode != before &&
 				slot->resp.mode != AB_RESP_GARBAGE)
 				saw_header(ab, slot);
@@ -326,9 +188,9 @@ static void
 finish_kept(struct ab_core *ab, struct ab_slot *slot, uint64_t now)
 {
 	ab->kept_alive++;
-	count_good(ab, slot, now);
+	slot_count_good(ab, slot, now);
 	if (ab->finishing || ab->claimed == ab->quota) {
-		close_by_policy(ab, slot);
+		slot_close(ab, slot);
 		slot_next(ab, slot);
 		return;
 	}
@@ -353,8 +215,8 @@ complete(struct ab_core *ab, struct ab_slot *slot, uint64_t now)
 	if (slot->resp.keep && !slot->resp.extra) {
 		finish_kept(ab, slot, now);
 	} else if (close == CORQ_CLOSE_FIRST || close == CORQ_CLOSE_RST) {
-		count_good(ab, slot, now);
-		close_by_policy(ab, slot);
+		slot_count_good(ab, slot, now);
+		slot_close(ab, slot);
 		slot_next(ab, slot);
 	} else {
 		slot->state = SLOT_TAIL;
@@ -381,8 +243,8 @@ on_data(struct corq_core *core, struct corq_conn *conn)
 		complete(ab, slot, now);
 	} else if (slot->resp.mode == AB_RESP_GARBAGE) {
 		ab->garbage++;
-		count_bad(ab, slot, &ab->bad_except);
-		let_go(ab, slot, 0);
+		slot_count_bad(ab, slot, &ab->bad_except);
+		slot_let_go(ab, slot, 0);
 		corq_conn_abort(core, conn);
 		slot_next(ab, slot);
 	}
@@ -420,7 +282,7 @@ on_peer_fin(struct corq_core *core, struct corq_conn *conn)
 
 	(void)conn;
 	leave_lists(ab, slot);
-	close_by_policy(ab, slot);
+	slot_close(ab, slot);
 	if (idle) {
 		retry(ab, slot);
 		return;
@@ -428,10 +290,10 @@ on_peer_fin(struct corq_core *core, struct corq_conn *conn)
 	if (slot->resp.mode == AB_RESP_TO_END)
 		corq_hist_record(&ab->lat[AB_LAT_LAST], now - slot->t_base);
 	if (ab_resp_complete_at_end(&slot->resp)) {
-		count_good(ab, slot, now);
+		slot_count_good(ab, slot, now);
 	} else {
 		ab->cut_short++;
-		count_bad(ab, slot, &ab->bad_length);
+		slot_count_bad(ab, slot, &ab->bad_length);
 	}
 	slot_next(ab, slot);
 }
@@ -444,7 +306,7 @@ connect_failed(struct ab_core *ab, struct ab_slot *slot, int reason)
 		slot_abort(ab, slot);
 		return;
 	}
-	count_bad(ab, slot, &ab->bad_connect);
+	slot_count_bad(ab, slot, &ab->bad_connect);
 	slot_next(ab, slot);
 }
 
@@ -469,7 +331,7 @@ on_close(struct corq_core *core, struct corq_conn *conn, int reason)
 		slot_abort(ab, slot);
 		return;
 	}
-	count_bad(ab, slot, &ab->bad_receive);
+	slot_count_bad(ab, slot, &ab->bad_receive);
 	slot_next(ab, slot);
 }
 
@@ -483,8 +345,8 @@ on_timer(struct corq_core *core, struct corq_conn *conn)
 
 	if (slot->state == SLOT_LINGER) {
 		ab->not_closed++;
-		count_good(ab, slot, slot->t_last);
-		close_by_policy(ab, slot);
+		slot_count_good(ab, slot, slot->t_last);
+		slot_close(ab, slot);
 		slot_next(ab, slot);
 		return;
 	}
@@ -495,24 +357,11 @@ on_timer(struct corq_core *core, struct corq_conn *conn)
 	}
 	leave_lists(ab, slot);
 	ab->timeouts++;
-	count_bad(ab, slot, slot->state == SLOT_SYN ? &ab->bad_connect : &ab->bad_receive);
-	drop(ab, slot);
+	slot_count_bad(ab, slot, slot->state == SLOT_SYN ? &ab->bad_connect : &ab->bad_receive);
+	slot_drop(ab, slot);
 	if (now >= ab->last_rx + wait)
 		ab_run_stop(ab->run, AB_STOP_SILENT, ETIMEDOUT);
 	slot_next(ab, slot);
-}
-
-static void
-closing_closed(struct corq_core *core, struct corq_conn *conn, int reason)
-{
-	struct ab_core *ab = ab_of(core);
-	uint64_t since = (uint64_t)(uintptr_t)corq_conn_user(conn);
-
-	ab->live--;
-	ab->closed++;
-	ab->resets += reason == -ECONNRESET;
-	if (since != 0)
-		corq_hist_record(&ab->lat[AB_LAT_CLOSE], corq_core_now(core) - since);
 }
 
 static const struct corq_ops client_ops = {
@@ -521,8 +370,4 @@ static const struct corq_ops client_ops = {
 	.on_peer_fin = on_peer_fin,
 	.on_timer = on_timer,
 	.on_close = on_close,
-};
-
-static const struct corq_ops closing_ops = {
-	.on_close = closing_closed,
 };

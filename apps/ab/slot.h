@@ -35,9 +35,9 @@ struct ab_slot {
 	struct ab_resp resp;
 	uint32_t prev, next; /* slot + 1 */
 	uint8_t state;
-	bool fresh;  /* SYN: stands in half_open */
-	bool got;    /* a byte of the response came */
-	bool reused; /* the connection carried a request before */
+	bool fresh;   /* SYN: stands in half_open */
+	bool got;     /* a byte of the response came */
+	bool reused;  /* the connection carried a request before */
 	bool counted; /* the request counts as started already */
 };
 
@@ -84,10 +84,26 @@ slot_first(const struct ab_core *ab, const struct ab_list *list)
 	return list->first != 0 ? &ab->slots[list->first - 1] : NULL;
 }
 
-/* slot.c: the life of a request. */
-int slot_connect(struct ab_core *ab, struct ab_slot *slot, uint64_t now);
-void slot_send(struct ab_core *ab, struct ab_slot *slot, uint64_t now);
+/* finish.c: the end of a request. */
+/* It is complete, by the time `at`; its length is compared with the first one's. */
+void slot_count_good(struct ab_core *ab, struct ab_slot *slot, uint64_t at);
+/* It failed; kind points to the counter that tells how. */
+void slot_count_bad(struct ab_core *ab, struct ab_slot *slot, uint64_t *kind);
+/* The connection is on its own from here; `since` starts the clock of its close (0: none). */
+void slot_let_go(struct ab_core *ab, struct ab_slot *slot, uint64_t since);
+/* Ends the connection as --close says. */
+void slot_close(struct ab_core *ab, struct ab_slot *slot);
+/* Ends a connection whose response will not come. */
+void slot_drop(struct ab_core *ab, struct ab_slot *slot);
+/* The next request of the slot, or IDLE. */
 void slot_next(struct ab_core *ab, struct ab_slot *slot);
+/* The run is over before this request is. */
 void slot_abort(struct ab_core *ab, struct ab_slot *slot);
+
+/* slot.c: the life of a request. */
+/* 0, or corq_core_connect's error; the slot is in SYN, or still in WANT. */
+int slot_connect(struct ab_core *ab, struct ab_slot *slot, uint64_t now);
+/* Writes the request: BUSY, or RESEND if it does not fit now. */
+void slot_send(struct ab_core *ab, struct ab_slot *slot, uint64_t now);
 
 #endif

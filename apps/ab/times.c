@@ -11,7 +11,12 @@
 
 const int ab_percents[AB_PERCENTS] = {50, 66, 75, 80, 90, 95, 98, 99, 100};
 
-enum column { CONNECT, PROCESSING, WAITING, TOTAL };
+enum column {
+	CONNECT,
+	PROCESSING,
+	WAITING,
+	TOTAL
+};
 
 static uint32_t
 value_of(const struct ab_sample *s, enum column column)
@@ -83,8 +88,8 @@ fill_row(const uint32_t *sorted, size_t n, struct ab_row *row)
 int
 ab_times_compute(const struct ab_sample_list *lists, unsigned n_lists, struct ab_times *times)
 {
-	struct ab_row *rows[] = {&times->connect, &times->processing, &times->waiting,
-		&times->total};
+	struct ab_row *rows[] = {
+		&times->connect, &times->processing, &times->waiting, &times->total};
 	uint32_t *values, *sorted;
 	size_t n = 0;
 

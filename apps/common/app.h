@@ -20,7 +20,7 @@
 enum {
 	APP_OK = 0,
 	APP_FAILED = 1, /* the run did not do what was asked */
-	APP_USAGE = 2,	/* what was asked makes no sense */
+	APP_USAGE = 2,  /* what was asked makes no sense */
 };
 
 struct app {
@@ -42,8 +42,8 @@ void app_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The whole of text as a decimal number within [min, max]. */
 bool app_parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *out);
 /* As above, with an error line that names the option. */
-bool app_option_u64(const char *option, const char *text, uint64_t min, uint64_t max,
-	uint64_t *out);
+bool app_option_u64(
+	const char *option, const char *text, uint64_t min, uint64_t max, uint64_t *out);
 
 /* What corq_core_user points to: one core may run a client and a server at once. */
 struct ab_core;

@@ -13,9 +13,9 @@
 
 struct app_url {
 	char host[APP_HOST_MAX + 1]; /* without brackets */
-	const char *path;	     /* into the text parsed: from the first '/' on */
-	uint16_t port;		     /* 80 when not given */
-	bool bracketed;		     /* an IPv6 literal */
+	const char *path;            /* into the text parsed: from the first '/' on */
+	uint16_t port;               /* 80 when not given */
+	bool bracketed;              /* an IPv6 literal */
 };
 
 /* NULL, or what is wrong with it. */

@@ -23,7 +23,7 @@
 #include "httpd/site.h"
 
 #define HTTPD_CACHED_MAX 1024
-#define HTTPD_PARTIALS	 1024 /* headers in pieces at a time, a core; more: 503 */
+#define HTTPD_PARTIALS   1024 /* headers in pieces at a time, a core; more: 503 */
 
 #define WORD_INLINE   1ull
 #define WORD_SERVED   (1ull << 1)
@@ -73,6 +73,8 @@ struct httpd_server {
 	unsigned n_cores;
 	struct httpd_core **cores;
 };
+
+extern const struct corq_ops httpd_ops; /* server.c: of accepted connections */
 
 /* reply.c: writes the answer; false: it did not fit and the connection was aborted. */
 bool httpd_reply(struct httpd_core *hc, struct corq_conn *conn, const struct httpd_plan *plan);

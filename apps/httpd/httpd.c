@@ -13,7 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPT_HELP = APP_OPT_OWN, OPT_VERSION, OPT_PORT, OPT_SIZE };
+enum {
+	OPT_HELP = APP_OPT_OWN,
+	OPT_VERSION,
+	OPT_PORT,
+	OPT_SIZE
+};
 
 struct job {
 	struct app_device device;
@@ -211,7 +216,8 @@ write_json(const struct job *job, const struct httpd_counts *c)
 static int
 report(const struct job *job)
 {
-	FILE *out = job->device.json != NULL && strcmp(job->device.json, "-") == 0 ? stderr : stdout;
+	FILE *out =
+		job->device.json != NULL && strcmp(job->device.json, "-") == 0 ? stderr : stdout;
 	struct httpd_counts c;
 
 	httpd_server_counts(job->server, &c);

@@ -77,8 +77,8 @@ normalise(char *path, size_t len)
 			out += 1 + seg;
 		}
 		/* A directory keeps its last slash. */
-		if (slash == NULL && (seg == 0 || (seg <= 2 && path[start] == '.' &&
-							  path[end - 1] == '.')))
+		if (slash == NULL &&
+			(seg == 0 || (seg <= 2 && path[start] == '.' && path[end - 1] == '.')))
 			path[out++] = '/';
 		at = end;
 	}

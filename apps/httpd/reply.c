@@ -62,8 +62,8 @@ refresh_date(struct httpd_core *hc, uint64_t now)
 }
 
 static bool
-write_all(struct httpd_core *hc, struct corq_conn *conn, const char *data, size_t len,
-	unsigned flags)
+write_all(
+	struct httpd_core *hc, struct corq_conn *conn, const char *data, size_t len, unsigned flags)
 {
 	if (corq_conn_write(hc->core, conn, data, len, flags) == (ssize_t)len)
 		return true;
@@ -126,8 +126,8 @@ reply_short(struct httpd_core *hc, struct corq_conn *conn, const struct httpd_pl
 
 	if (plan->status == 301)
 		put_location(location, plan->file->path);
-	body_len = (size_t)snprintf(body, sizeof(body), "%u %s\n", plan->status,
-		phrase(plan->status));
+	body_len =
+		(size_t)snprintf(body, sizeof(body), "%u %s\n", plan->status, phrase(plan->status));
 	n = snprintf(out, sizeof(out),
 		"HTTP/1.1 %u %s\r\nServer: corq/" CORQ_VERSION
 		"\r\nDate: %s\r\nConnection: %s\r\n%s%s"

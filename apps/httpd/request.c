@@ -12,7 +12,7 @@ static struct httpd_request *
 of(llhttp_t *parser)
 {
 	return (struct httpd_request *)(void *)((char *)parser -
-		offsetof(struct httpd_request, parser));
+						offsetof(struct httpd_request, parser));
 }
 
 static int

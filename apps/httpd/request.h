@@ -17,12 +17,12 @@
 #include <stdint.h>
 
 #define HTTPD_HEADER_MAX 8192
-#define HTTPD_BODY_MAX	 (1u << 20)
+#define HTTPD_BODY_MAX   (1u << 20)
 
 struct httpd_request {
 	llhttp_t parser;
-	uint64_t body;	/* bytes of body that follow the header */
-	uint32_t bytes; /* of header so far */
+	uint64_t body;   /* bytes of body that follow the header */
+	uint32_t bytes;  /* of header so far */
 	uint16_t status; /* 0: unfinished; 200: complete and fine; else the answer */
 	uint16_t url_len;
 	uint8_t field_len, hosts;

@@ -5,18 +5,15 @@
  */
 #include "httpd/core.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
-#define SECOND_NS	1000000000ull
-#define IDLE_NS		(30 * SECOND_NS)
-#define HEADER_NS	(10 * SECOND_NS)
-#define LINGER_NS	(2 * SECOND_NS)
-#define STALL_BYTES	(128u << 10) /* unacknowledged answers, above which no request is read */
+#define SECOND_NS   1000000000ull
+#define IDLE_NS     (30 * SECOND_NS)
+#define HEADER_NS   (10 * SECOND_NS)
+#define LINGER_NS   (2 * SECOND_NS)
+#define STALL_BYTES (128u << 10) /* unacknowledged answers, above which no request is read */
 
-static const struct corq_ops server_ops, watching_ops;
+static const struct corq_ops watching_ops;
 
 static struct httpd_core *
 hc_of(const struct corq_core *core)
@@ -242,7 +239,8 @@ serve_one(struct httpd_core *hc, struct corq_conn *conn)
 	if (n <= 0)
 		return false;
 	if (cached != 0 && iov[0].iov_len >= cached &&
-		memcmp(iov[0].iov_base, hc->cached_bytes, cached) == 0 && partial_of(conn) == NULL) {
+		memcmp(iov[0].iov_base, hc->cached_bytes, cached) == 0 &&
+		partial_of(conn) == NULL) {
 		corq_conn_consume(hc->core, conn, cached);
 		return answer(hc, conn, &hc->cached, 0);
 	}
@@ -328,7 +326,7 @@ on_sent(struct corq_core *core, struct corq_conn *conn)
 	if ((word & WORD_STALLED) == 0 || corq_conn_unsent(conn) > STALL_BYTES / 2)
 		return;
 	set_word(conn, word & ~(WORD_STALLED | WORD_PEER_FIN));
-	corq_conn_set_ops(conn, core, &server_ops);
+	corq_conn_set_ops(conn, core, &httpd_ops);
 	if (!serve(hc, conn) || (word & WORD_PEER_FIN) == 0)
 		return;
 	word = word_of(conn);
@@ -357,7 +355,8 @@ on_timer(struct corq_core *core, struct corq_conn *conn)
 	} else if (corq_conn_unsent(conn) != 0 || since(word, now) < IDLE_NS) {
 		/* One deadline serves all requests of a connection; it moves on when it fires.
 		 * TCP itself gives up on a peer that takes nothing. */
-		corq_conn_set_deadline(core, conn, now + SECOND_NS + IDLE_NS -
+		corq_conn_set_deadline(core, conn,
+			now + SECOND_NS + IDLE_NS -
 				(since(word, now) < IDLE_NS ? since(word, now) : 0));
 	} else {
 		hc->counts.idle_closed++;
@@ -372,7 +371,7 @@ on_close(struct corq_core *core, struct corq_conn *conn, int reason)
 	free_partial(hc_of(core), conn);
 }
 
-static const struct corq_ops server_ops = {
+const struct corq_ops httpd_ops = {
 	.on_open = on_open,
 	.on_data = on_data,
 	.on_peer_fin = on_peer_fin,
@@ -380,140 +379,10 @@ static const struct corq_ops server_ops = {
 	.on_close = on_close,
 };
 
-/* As server_ops, with on_sent: of connections that wait for the peer to take answers. */
+/* As httpd_ops, with on_sent: of connections that wait for the peer to take answers. */
 static const struct corq_ops watching_ops = {
 	.on_sent = on_sent,
 	.on_peer_fin = on_peer_fin,
 	.on_timer = on_timer,
 	.on_close = on_close,
 };
-
-/* ---- start and end ---- */
-
-static int
-make_partials(struct httpd_core *hc)
-{
-	size_t len = HTTPD_PARTIALS * sizeof(struct httpd_partial);
-	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	if (p == MAP_FAILED)
-		return -ENOMEM;
-	hc->partials = p;
-	for (int i = HTTPD_PARTIALS - 1; i >= 0; i--) {
-		hc->partials[i].next_free = hc->free_partial;
-		hc->free_partial = &hc->partials[i];
-	}
-	return 0;
-}
-
-static int
-make_cores(struct httpd_server *server)
-{
-	server->n_cores = corq_cores(server->opts.inst);
-	server->cores = calloc(server->n_cores, sizeof(struct httpd_core *));
-	if (server->cores == NULL)
-		return -ENOMEM;
-	for (unsigned i = 0; i < server->n_cores; i++) {
-		struct httpd_core *hc = aligned_alloc(64, (sizeof(*hc) + 63) / 64 * 64);
-
-		if (hc == NULL)
-			return -ENOMEM;
-		memset(hc, 0, sizeof(*hc));
-		server->cores[i] = hc;
-		hc->server = server;
-		httpd_request_settings(&hc->settings);
-		if (make_partials(hc) != 0)
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-int
-httpd_server_create(const struct httpd_opts *opts, struct httpd_server **out, char *err,
-	size_t err_len)
-{
-	struct httpd_server *server = calloc(1, sizeof(*server));
-	int rc = -ENOMEM;
-
-	if (server != NULL) {
-		server->opts = *opts;
-		rc = opts->fixed ? httpd_site_fixed(&server->site, opts->size, err, err_len)
-				 : httpd_site_load(&server->site, opts->dir, err, err_len);
-		if (rc != 0) {
-			httpd_server_destroy(server);
-			return rc;
-		}
-		rc = make_cores(server);
-	}
-	if (rc != 0) {
-		snprintf(err, err_len, "not enough memory");
-		httpd_server_destroy(server);
-		return rc;
-	}
-	rc = httpd_site_register(&server->site, opts->inst);
-	if (rc != 0) {
-		snprintf(err, err_len, "cannot register %zu bytes of content with the device",
-			server->site.arena_len);
-		httpd_server_destroy(server);
-		return rc;
-	}
-	*out = server;
-	return 0;
-}
-
-int
-httpd_core_start(struct httpd_server *server, struct corq_core *core)
-{
-	struct httpd_core *hc = server->cores[corq_core_index(core)];
-	struct corq_listen_opts opts = {
-		.port = server->opts.port,
-		.ops = &server_ops,
-		.user = (void *)(uintptr_t)WORD_INLINE,
-	};
-
-	hc->core = core;
-	app_core_of(core)->httpd = hc;
-	return corq_core_listen(core, &opts, &hc->listener);
-}
-
-void
-httpd_server_counts(const struct httpd_server *server, struct httpd_counts *counts)
-{
-	uint64_t *to = (uint64_t *)counts;
-
-	memset(counts, 0, sizeof(*counts));
-	for (unsigned i = 0; i < server->n_cores; i++) {
-		const uint64_t *from = (const uint64_t *)&server->cores[i]->counts;
-
-		for (size_t w = 0; w < sizeof(*counts) / sizeof(*to); w++)
-			to[w] += __atomic_load_n(&from[w], __ATOMIC_RELAXED);
-	}
-}
-
-uint64_t
-httpd_server_files(const struct httpd_server *server)
-{
-	uint64_t n = 0;
-
-	for (size_t i = 0; i < server->site.count; i++)
-		n += !server->site.files[i].directory;
-	return n;
-}
-
-void
-httpd_server_destroy(struct httpd_server *server)
-{
-	if (server == NULL)
-		return;
-	for (unsigned i = 0; server->cores != NULL && i < server->n_cores; i++) {
-		struct httpd_core *hc = server->cores[i];
-
-		if (hc != NULL && hc->partials != NULL)
-			munmap(hc->partials, HTTPD_PARTIALS * sizeof(*hc->partials));
-		free(hc);
-	}
-	free(server->cores);
-	httpd_site_free(&server->site);
-	free(server);
-}

@@ -26,7 +26,7 @@ struct httpd_opts {
 	struct corq_instance *inst;
 	uint16_t port;
 	enum corq_close_policy close;
-	bool fixed;	 /* one page of `size` bytes for every path */
+	bool fixed; /* one page of `size` bytes for every path */
 	uint32_t size;
 	const char *dir; /* else this directory */
 };
@@ -40,8 +40,8 @@ struct httpd_counts {
 struct httpd_server;
 
 /* Main thread, before corq_run: 0, or a negative errno and a line in err. */
-int httpd_server_create(const struct httpd_opts *opts, struct httpd_server **out, char *err,
-	size_t err_len);
+int httpd_server_create(
+	const struct httpd_opts *opts, struct httpd_server **out, char *err, size_t err_len);
 /* On each core that serves; corq_core_user must point to its struct app_core. */
 int httpd_core_start(struct httpd_server *server, struct corq_core *core);
 void httpd_server_counts(const struct httpd_server *server, struct httpd_counts *counts);

@@ -17,10 +17,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FILES_MAX 65536
-#define DEPTH_MAX 32
+#define FILES_MAX  65536
+#define DEPTH_MAX  32
 #define PATH_LIMIT 1023
-#define ALIGN	  64 /* bodies start on a cache line */
+#define ALIGN      64 /* bodies start on a cache line */
 
 struct walk {
 	struct httpd_site *site;
@@ -88,7 +88,8 @@ make_arena(struct httpd_site *site, size_t bytes)
 int
 httpd_site_fixed(struct httpd_site *site, size_t size, char *err, size_t err_len)
 {
-	static const char text[] = "hello from corq, a TCP endpoint for DPDK; this page is filler\n";
+	static const char text[] =
+		"hello from corq, a TCP endpoint for DPDK; this page is filler\n";
 	struct httpd_file *file;
 
 	memset(site, 0, sizeof(*site));
@@ -121,7 +122,7 @@ inside(const struct walk *w, const char *path)
 	char real[PATH_MAX];
 
 	return realpath(path, real) != NULL && strncmp(real, w->root, w->root_len) == 0 &&
-		real[w->root_len] == '/';
+	       real[w->root_len] == '/';
 }
 
 static int walk_dir(struct walk *w, char *path, size_t len, int depth);
@@ -160,7 +161,8 @@ walk_dir(struct walk *w, char *path, size_t len, int depth)
 	int rc = 0;
 
 	if (depth > DEPTH_MAX) {
-		snprintf(w->err, w->err_len, "'%s': more than %d directories deep", path, DEPTH_MAX);
+		snprintf(
+			w->err, w->err_len, "'%s': more than %d directories deep", path, DEPTH_MAX);
 		return -ELOOP;
 	}
 	dir = opendir(path);

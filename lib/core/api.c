@@ -50,19 +50,33 @@ int
 corq_core_listen(
 	struct corq_core *core, const struct corq_listen_opts *opts, struct corq_listener **out)
 {
-	return corq_tcp_listen(&core->eng, opts, out);
+	int rc = corq_tcp_listen(&core->eng, opts, out);
+
+	if (rc == 0)
+		corq_owner_set_listens(&core->owner, opts->port, true);
+	return rc;
 }
 
 void
 corq_listener_close(struct corq_core *core, struct corq_listener *listener)
 {
+	uint16_t port = listener->opts.port;
+
 	corq_tcp_unlisten(&core->eng, listener);
+	for (unsigned i = 0; i < core->eng.n_listeners; i++)
+		if (core->eng.listeners[i].used && core->eng.listeners[i].opts.port == port)
+			return;
+	corq_owner_set_listens(&core->owner, port, false);
 }
 
 int
 corq_core_connect(
 	struct corq_core *core, const struct corq_connect_opts *opts, struct corq_conn **out)
 {
+	/* The answers must come to this core: among several, a port of its own. */
+	if (core->cfg.n > 1 && opts->lport &&
+		!corq_owner_port(&core->owner, opts->lport, core->cfg.index - core->cfg.group))
+		return -EADDRNOTAVAIL;
 	return corq_tcp_connect(&core->eng, opts, out);
 }
 

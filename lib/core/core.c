@@ -203,7 +203,8 @@ init_way_out(struct corq_core *core)
 
 	e->neigh = &core->neigh;
 	e->route.net = core->cfg.ranges[0].first;
-	e->route.prefix_len = core->cfg.prefix_len;
+	memset(&e->route.mask, 0xff, sizeof(e->route.mask));
+	mask_net(&e->route.mask, core->cfg.prefix_len);
 	mask_net(&e->route.net, core->cfg.prefix_len);
 	e->route.has_gw = core->cfg.has_gw;
 	e->route.gw = core->cfg.gw;

@@ -24,8 +24,9 @@
 #define CORQ_TX_BUDGET    256 /* packets built in a turn */
 #define CORQ_TIMER_BUDGET 512
 #define CORQ_EVENT_BUDGET 512
-#define CORQ_RTX_HOLD_MAX 8 /* turns in a row that a full rx_burst may hold retransmissions back   \
-			     */
+#define CORQ_RTX_HOLD_MAX                                                                          \
+	8 /* turns in a row that a full rx_burst may hold retransmissions back                     \
+	   */
 
 struct corq_core_config {
 	struct corq_tcp_config tcp;

@@ -100,8 +100,7 @@ corq_link_arp_input(struct corq_core *core, struct corq_frame *frame)
 	}
 	for_us = corq_engine_laddr(e, &arp.tpa) != CORQ_NONE;
 	/* Our own packet, when one core runs both ends of loop, is no conflict. */
-	if (corq_engine_laddr(e, &arp.spa) != CORQ_NONE &&
-		memcmp(arp.sha, core->port->mac, 6) != 0)
+	if (corq_engine_laddr(e, &arp.spa) != CORQ_NONE && memcmp(arp.sha, core->port->mac, 6) != 0)
 		watch_conflict(core, &arp);
 	else
 		corq_neigh_arp_input(&core->neigh, &arp,

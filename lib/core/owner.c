@@ -14,6 +14,17 @@ is_connect_port(const struct corq_owner *o, uint16_t lport)
 	return lport >= o->port_first && lport <= o->port_last;
 }
 
+void
+corq_owner_set_listens(struct corq_owner *o, uint16_t port, bool on)
+{
+	uint64_t bit = 1ull << port % 64;
+
+	if (on)
+		o->listens[port / 64] |= bit;
+	else
+		o->listens[port / 64] &= ~bit;
+}
+
 unsigned
 corq_owner_of(const struct corq_owner *o, const struct corq_key *key, unsigned e)
 {
@@ -23,7 +34,7 @@ corq_owner_of(const struct corq_owner *o, const struct corq_key *key, unsigned e
 	CORQ_ASSERT(e < o->n_epochs && ep->n > 0);
 	if (ep->n == 1)
 		return ep->core[0];
-	if (is_connect_port(o, key->lport)) {
+	if (is_connect_port(o, key->lport) && !corq_owner_listens(o, key->lport)) {
 		pos = key->lport / CORQ_PORT_BLOCK % ep->n;
 	} else {
 		uint64_t h = corq_siphash13(&o->key, key, sizeof(*key));

@@ -56,18 +56,26 @@ parse_burst(struct corq_core *core, struct corq_frame **frames, unsigned n)
 	return m;
 }
 
-/* All look-ups before the first input, each with its object's lines on the way. */
+/* All look-ups before the first input, each with its object's lines on the way. The first entry
+ * with the right tag is hint enough: input checks it against the tuple, when the lines are here. */
 static void
 lookup_burst(struct corq_core *core, unsigned m)
 {
 	struct corq_engine *e = &core->eng;
 
 	for (unsigned i = 0; i < m; i++) {
-		uint32_t val = corq_engine_lookup(e, &core->key[i], core->seg[i].hash);
+		struct corq_table_cursor cur;
+		uint32_t val = corq_table_first(&e->table, core->seg[i].hash, &cur);
 
 		core->seg[i].hint = val;
-		if (val != CORQ_NONE && !(val & CORQ_VAL_RECORD))
-			CORQ_PREFETCH_W(&corq_conn_at(e, val)->snd_wnd);
+		if (val == CORQ_NONE)
+			continue;
+		if (val & CORQ_VAL_RECORD) {
+			CORQ_PREFETCH_W(corq_record_at(e, val & ~CORQ_VAL_RECORD));
+			continue;
+		}
+		CORQ_PREFETCH_W(corq_conn_at(e, val));
+		CORQ_PREFETCH_W(&corq_conn_at(e, val)->snd_wnd);
 	}
 }
 

@@ -38,11 +38,8 @@ corq_txf_take(struct corq_engine *e, enum corq_txf_use use)
 static bool
 on_link(const struct corq_route *r, const struct corq_addr *a)
 {
-	unsigned whole = r->prefix_len / 8, rest = r->prefix_len % 8;
-
-	if (memcmp(a->b, r->net.b, whole))
-		return false;
-	return rest == 0 || ((a->b[whole] ^ r->net.b[whole]) & (uint8_t)(0xff00 >> rest)) == 0;
+	return (((a->q[0] ^ r->net.q[0]) & r->mask.q[0]) |
+		       ((a->q[1] ^ r->net.q[1]) & r->mask.q[1])) == 0;
 }
 
 const struct corq_addr *
@@ -65,8 +62,12 @@ corq_egress(struct corq_engine *e, struct corq_frame *f, const struct corq_tcp_o
 		corq_count(e, CORQ_R_NO_ROUTE);
 		goto drop;
 	}
-	if (!corq_neigh_is(e->neigh, *neigh, hop))
-		*neigh = corq_neigh_lookup(e->neigh, hop, e->now_ns);
+	if (!corq_neigh_is(e->neigh, *neigh, hop)) {
+		*neigh = e->last_neigh;
+		if (!corq_neigh_is(e->neigh, *neigh, hop))
+			*neigh = corq_neigh_lookup(e->neigh, hop, e->now_ns);
+	}
+	e->last_neigh = *neigh;
 	if (CORQ_UNLIKELY(*neigh == CORQ_NEIGH_NONE)) {
 		corq_count(e, CORQ_R_NEIGH_FULL);
 		goto drop;

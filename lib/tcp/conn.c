@@ -96,17 +96,14 @@ corq_conn_drop_work(struct corq_engine *e, struct corq_conn *c)
 void
 corq_conn_detach(struct corq_engine *e, struct corq_conn *c)
 {
-	struct corq_key key;
-
 	if (c->flags & CORQ_CF_DETACHED)
 		return;
 	c->flags |= CORQ_CF_DETACHED;
-	corq_conn_key(c, &key);
-	corq_table_remove(&e->table, corq_engine_hash(e, &key), corq_conn_idx(e, c));
+	corq_table_remove(&e->table, corq_conn_hash(e, c), corq_conn_idx(e, c));
 	e->changes++;
 	if (c->flags & CORQ_CF_PORT_HELD) {
 		c->flags &= ~CORQ_CF_PORT_HELD;
-		corq_isn_leave(&e->isn, &key, c->snd_nxt, e->now_ns);
+		corq_isn_leave_off(&e->isn, c->ts_off, c->snd_nxt, e->now_ns);
 		corq_ports_give(&e->ports, &c->raddr, c->rport, c->laddr_idx, false);
 	}
 }

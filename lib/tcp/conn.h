@@ -176,7 +176,7 @@ struct corq_work {
 	uint32_t dack_at;
 	uint8_t dack_armed;
 	uint8_t fin_ooo; /* a FIN waits out of order at fin_seq */
-	uint16_t ooo_n;
+	uint16_t ooo_n;  /* runs */
 	/* in flight */
 	uint32_t tx_head, tx_tail, tx_n;
 	uint32_t recover;            /* RFC 6582: highest sequence sent when loss was found */
@@ -184,9 +184,9 @@ struct corq_work {
 	uint32_t acked;              /* bytes acked towards the next cwnd step (RFC 3465) */
 	uint32_t cur_chunk, cur_seq; /* cursor: the chunk in which snd_nxt lies, its first number */
 	/* out of order */
-	uint32_t ooo_head, ooo_tail; /* chunks in order of sequence */
+	uint32_t ooo_head, ooo_tail; /* first and last run (reasm.h) */
 	uint32_t ooo_bytes;
-	uint32_t ooo_last; /* start of the block that came last: first SACK block (RFC 2018) */
+	uint32_t ooo_last; /* newest run stamp: order of SACK blocks (reasm.h) */
 	uint32_t fin_seq;
 	uint32_t lost;      /* bytes of records marked LOST: not in the pipe */
 	uint32_t flush_end; /* CORQ_CF_FLUSH: bytes before it leave whatever holds the rest */

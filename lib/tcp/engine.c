@@ -132,6 +132,8 @@ corq_engine_init(struct corq_engine *e, void *mem, const struct corq_tcp_config 
 		(struct corq_dlist_space){e->works.base, 128, offsetof(struct corq_work, dack)};
 	e->urgent = e->send = e->events = (struct corq_fifo){CORQ_NONE, CORQ_NONE, 0};
 	e->release_head = CORQ_NONE;
+	e->in_val = CORQ_NONE;
+	e->last_neigh = CORQ_NEIGH_NONE;
 	e->replies = l.replies;
 	e->freed = l.freed;
 	e->txf = l.txf;
@@ -187,6 +189,8 @@ corq_conn_hash(const struct corq_engine *e, const struct corq_conn *c)
 {
 	struct corq_key key;
 
+	if (CORQ_LIKELY(corq_conn_idx(e, c) == e->in_val))
+		return e->in_hash;
 	corq_conn_key(c, &key);
 	return corq_engine_hash(e, &key);
 }

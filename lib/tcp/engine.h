@@ -98,8 +98,7 @@ struct corq_reply {
 
 /* Where a destination's frames go: on-link, or to the gateway. */
 struct corq_route {
-	struct corq_addr net; /* masked */
-	uint8_t prefix_len;   /* bits of the 16-byte address */
+	struct corq_addr net, mask; /* net is masked */
 	bool has_gw;
 	struct corq_addr gw;
 };
@@ -119,6 +118,10 @@ struct corq_engine {
 	uint32_t now_tick, now_ms;
 	uint32_t changes; /* table insertions and removals so far: a look-up miss older than the
 			     last one is looked up again */
+	/* The object of the segment in hand, or CORQ_NONE, and its tuple's hash: what the segment
+	 * changes in the table needs no second hash. */
+	uint32_t in_val;
+	uint64_t in_hash;
 
 	struct corq_table table;
 	struct corq_sipkey key_table, key_isn, key_port;
@@ -161,6 +164,7 @@ struct corq_engine {
 	/* the way out: link, next hops, what the device does for us */
 	struct corq_neigh *neigh;
 	struct corq_route route;
+	uint16_t last_neigh; /* next hop of the last packet: first guess for replies, new conns */
 	uint8_t smac[6];
 	uint32_t emit_caps; /* enum corq_emit_flag */
 	bool cap_chain;     /* the port takes chains with borrowed parts */

@@ -621,12 +621,15 @@ corq_tcp_input(struct corq_engine *e, struct corq_seg *seg, const struct corq_ke
 
 	if (!corq_engine_hint_ok(e, val, key))
 		val = corq_engine_lookup(e, key, seg->hash);
+	e->in_val = val;
+	e->in_hash = seg->hash;
 	if (CORQ_UNLIKELY(val == CORQ_NONE))
 		rc = input_no_conn(e, seg, key);
 	else if (CORQ_UNLIKELY(val & CORQ_VAL_RECORD))
 		rc = input_record(e, val & ~CORQ_VAL_RECORD, seg, key);
 	else
 		rc = corq_input_conn(e, corq_conn_at(e, val), seg);
+	e->in_val = CORQ_NONE;
 	if (rc != CORQ_R_NONE)
 		corq_count(e, rc);
 	if (seg->frame)

@@ -23,6 +23,7 @@ corq_conn_key(const struct corq_conn *c, struct corq_key *key)
 		.raddr = c->raddr, .laddr = c->laddr, .rport = c->rport, .lport = c->lport};
 }
 
+/* Hash of its tuple: of the segment in hand when it belongs to c, else computed. */
 uint64_t corq_conn_hash(const struct corq_engine *e, const struct corq_conn *c);
 
 /* The MSS option that we send, and the payload of a full segment towards a peer. */

@@ -50,6 +50,8 @@ corq_tcp_listen(struct corq_engine *e, const struct corq_listen_opts *o, struct 
 	struct corq_listener *l = NULL;
 	bool any = is_any(&o->addr);
 
+	if (o->port == 0)
+		return -EINVAL;
 	if (!any && corq_engine_laddr(e, &o->addr) == CORQ_NONE)
 		return -EADDRNOTAVAIL;
 	for (unsigned i = 0; i < CORQ_MAX_LISTENERS; i++) {
@@ -96,18 +98,16 @@ static void
 send_synack(struct corq_engine *e, const struct corq_record *r, const struct corq_key *key)
 {
 	struct corq_reply *p = corq_reply_new(e);
-	uint32_t ts_off;
 
 	if (!p)
 		return; /* the peer's SYN comes again */
-	ts_off = r->flags & CORQ_RF_TS ? corq_isn_ts_off(&e->isn, key) : 0;
 	*p = (struct corq_reply){.src = key->laddr,
 		.dst = key->raddr,
 		.sport = key->lport,
 		.dport = key->rport,
 		.seq = r->snd_nxt - 1,
 		.ack = r->rcv_nxt,
-		.ts_off = ts_off,
+		.ts_off = r->ts_off,
 		.tsecr = r->ts_recent,
 		.wnd = (uint16_t)CORQ_MIN(e->cfg.rcv_buf, 65535u),
 		.mss = corq_mss_ours(e, &key->laddr),
@@ -153,7 +153,7 @@ corq_listen_input(struct corq_engine *e, struct corq_listener *l, struct corq_se
 	const struct corq_key *key, uint32_t min_isn)
 {
 	uint32_t laddr = corq_engine_laddr(e, &key->laddr);
-	uint32_t idx, iss, ts_off;
+	uint32_t idx, iss;
 	struct corq_record *r;
 
 	if (shed(e) || laddr == CORQ_NONE)
@@ -171,7 +171,7 @@ corq_listen_input(struct corq_engine *e, struct corq_listener *l, struct corq_se
 	r->listener = (uint8_t)(l - e->listeners);
 	r->retries = 0;
 	take_offer(e, r, seg);
-	iss = corq_isn_new(&e->isn, key, e->now_ns, &ts_off);
+	iss = corq_isn_new(&e->isn, key, e->now_ns, &r->ts_off);
 	if (min_isn && corq_seq_lt(iss, min_isn))
 		iss = min_isn;
 	r->snd_nxt = iss + 1;
@@ -221,14 +221,14 @@ answer_ack(struct corq_engine *e, const struct corq_record *r, const struct corq
 /* The record's facts become a connection in ESTABLISHED. */
 static void
 conn_from_record(struct corq_engine *e, struct corq_conn *c, const struct corq_record *r,
-	const struct corq_seg *seg, const struct corq_key *key)
+	const struct corq_seg *seg)
 {
 	const struct corq_listener *l = &e->listeners[r->listener];
 
 	c->flags = CORQ_CF_PASSIVE;
 	if (r->flags & CORQ_RF_TS) {
 		c->flags |= CORQ_CF_TS;
-		c->ts_off = corq_isn_ts_off(&e->isn, key);
+		c->ts_off = r->ts_off;
 		c->ts_recent = r->ts_recent;
 		c->ts_age = (uint16_t)(e->now_ns >> 36);
 	}
@@ -267,7 +267,8 @@ accept_conn(struct corq_engine *e, uint32_t rec, struct corq_seg *seg, const str
 	if (idx == CORQ_NONE)
 		return CORQ_R_TCP_ACCEPT_NOMEM; /* the record stays: SYN-ACK and ACK come again */
 	corq_record_free(e, rec);
-	conn_from_record(e, corq_conn_at(e, idx), &r, seg, key);
+	e->in_val = idx;
+	conn_from_record(e, corq_conn_at(e, idx), &r, seg);
 	corq_conn_established(e, corq_conn_at(e, idx));
 	seg->hint = idx;
 	return corq_input_conn(e, corq_conn_at(e, idx), seg);

@@ -120,6 +120,7 @@ corq_ports_dest(
 	room->rport = rport;
 	room->laddr_idx = laddr_idx;
 	room->live = 1;
+	room->ahead = 0;
 	return room;
 }
 

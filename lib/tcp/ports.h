@@ -20,9 +20,11 @@ struct corq_dest {
 	struct corq_addr raddr;
 	uint32_t laddr_idx;
 	uint16_t rport;
-	uint16_t live;     /* entry in use */
-	uint32_t position; /* in the permutation */
-	uint32_t used;     /* tuples out */
+	uint16_t live;       /* entry in use */
+	uint32_t position;   /* in the permutation */
+	uint32_t used;       /* tuples out */
+	uint16_t ahead;      /* 0, or a port already taken from the walk for the next connect */
+	uint64_t ahead_hash; /* of that tuple (engine.h): its table line is on its way */
 };
 
 struct corq_ports {

@@ -55,6 +55,7 @@ struct corq_record {
 		};
 		uint32_t entered; /* TIME_WAIT: tick it was entered (reuse delay) */
 	};
+	uint32_t ts_off; /* timestamp offset of the tuple (isn.h) */
 };
 _Static_assert(sizeof(struct corq_record) == 64, "a record is one line");
 

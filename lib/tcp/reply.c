@@ -89,7 +89,7 @@ corq_reply_record(struct corq_engine *e, const struct corq_record *rec, const st
 	r->wnd = flags & CORQ_TH_RST ? 0 : wnd;
 	if (rec->flags & CORQ_RF_TS) {
 		r->opts = CORQ_OPT_TS;
-		r->ts_off = corq_isn_ts_off(&e->isn, key);
+		r->ts_off = rec->ts_off;
 		r->tsecr = rec->ts_recent;
 	}
 }

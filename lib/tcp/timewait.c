@@ -129,20 +129,29 @@ corq_record_key(const struct corq_engine *e, const struct corq_record *r, struct
 		.lport = r->lport};
 }
 
+static uint64_t
+record_hash(const struct corq_engine *e, uint32_t rec)
+{
+	struct corq_key key;
+
+	if (CORQ_LIKELY((rec | CORQ_VAL_RECORD) == e->in_val))
+		return e->in_hash;
+	corq_record_key(e, corq_pool_at(&e->records, rec), &key);
+	return corq_engine_hash(e, &key);
+}
+
 void
 corq_record_free(struct corq_engine *e, uint32_t rec)
 {
 	struct corq_record *r = corq_record_at(e, rec);
-	struct corq_key key;
 
-	corq_record_key(e, r, &key);
 	unlink_record(e, rec);
-	if (corq_table_remove(&e->table, corq_engine_hash(e, &key), rec | CORQ_VAL_RECORD))
+	if (corq_table_remove(&e->table, record_hash(e, rec), rec | CORQ_VAL_RECORD))
 		e->changes++;
 	if (r->kind == CORQ_REC_HALF_OPEN && r->listener < CORQ_MAX_LISTENERS)
 		e->listeners[r->listener].n_half_open--;
 	if (r->flags & CORQ_RF_ACTIVE) {
-		corq_isn_leave(&e->isn, &key, r->snd_nxt, e->now_ns);
+		corq_isn_leave_off(&e->isn, r->ts_off, r->snd_nxt, e->now_ns);
 		corq_ports_give(&e->ports, &r->raddr, r->rport, r->laddr_idx, true);
 	}
 	set_kind(e, r, CORQ_REC_FREE);
@@ -161,6 +170,7 @@ fill_from_conn(struct corq_engine *e, struct corq_record *r, struct corq_conn *c
 	r->snd_nxt = c->snd_nxt;
 	r->rcv_nxt = c->rcv_nxt;
 	r->ts_recent = c->ts_recent;
+	r->ts_off = c->ts_off;
 	r->stamp = e->now_tick - corq_us_to_ticks(ANSWER_GAP_US);
 	r->wscale = c->wscale;
 	r->wnd = (uint16_t)CORQ_MIN(

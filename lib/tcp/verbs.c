@@ -22,6 +22,9 @@
 
 /* ---- connect ---- */
 
+/* The walk comes to the longest waiting tuples first: if these may not be reused, none may. */
+#define REUSE_TRIES 64u
+
 static bool
 is_any(const struct corq_addr *a)
 {
@@ -34,6 +37,10 @@ tuple_free(struct corq_engine *e, const struct corq_key *key, uint64_t *hash, ui
 {
 	uint32_t val;
 
+	/* A listener's port belongs to whoever the owner function says, not to this core's
+	 * connects. */
+	if (corq_listener_find(e, key))
+		return false;
 	*hash = corq_engine_hash(e, key);
 	val = corq_engine_lookup(e, key, *hash);
 	if (val == CORQ_NONE)
@@ -48,11 +55,14 @@ choose_port(struct corq_engine *e, struct corq_key *key, uint32_t laddr, uint64_
 	uint32_t *isn_above)
 {
 	struct corq_dest *d = corq_ports_dest(&e->ports, &key->raddr, key->rport, laddr);
-	bool reuse = e->cfg.timewait != CORQ_TW_STRICT;
+	uint32_t tries = e->ports.n;
 
-	if (corq_ports_free(&e->ports, d) == 0 && !reuse)
-		return false;
-	for (uint32_t tries = 0; tries < e->ports.n; tries++) {
+	if (corq_ports_free(&e->ports, d) == 0) {
+		if (e->cfg.timewait == CORQ_TW_STRICT || e->ports.n_waiting == 0)
+			return false;
+		tries = CORQ_MIN(tries, REUSE_TRIES);
+	}
+	while (tries--) {
 		key->lport = corq_ports_next(&e->ports, d);
 		if (tuple_free(e, key, hash, isn_above)) {
 			corq_ports_take(&e->ports, d);

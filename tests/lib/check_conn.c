@@ -132,8 +132,8 @@ check_run(struct corq_check *ck, struct corq_engine *e, uint32_t idx, uint32_t f
 		if (i == r->run.last)
 			break;
 		i = k->next;
-		CORQ_CHECK(ck, i != CORQ_NONE, "conn %u: run at %u: its last chunk is not on it", idx,
-			r->seq);
+		CORQ_CHECK(ck, i != CORQ_NONE, "conn %u: run at %u: its last chunk is not on it",
+			idx, r->seq);
 	}
 	CORQ_CHECK(ck, corq_chunk_at(&e->chunks, i)->next == CORQ_NONE,
 		"conn %u: run at %u goes on behind its last chunk", idx, r->seq);
@@ -171,8 +171,8 @@ check_ooo(struct corq_check *ck, struct corq_engine *e, uint32_t idx, const stru
 	CORQ_CHECK(ck, n == 0 || corq_seq_le(at, c->rcv_adv),
 		"conn %u: run ends at %u, window at %u", idx, at, c->rcv_adv);
 	if (w->fin_ooo)
-		CORQ_CHECK(ck, !corq_seq_lt(w->fin_seq, c->rcv_nxt), "conn %u: FIN waits at %u, rcv_nxt %u",
-			idx, w->fin_seq, c->rcv_nxt);
+		CORQ_CHECK(ck, !corq_seq_lt(w->fin_seq, c->rcv_nxt),
+			"conn %u: FIN waits at %u, rcv_nxt %u", idx, w->fin_seq, c->rcv_nxt);
 	return 0;
 }
 

@@ -18,9 +18,9 @@ struct mkseg {
 	uint16_t sport, dport;
 	uint32_t seq, ack;
 	uint16_t wnd, urg;
-	uint8_t flags; /* CORQ_TH_* */
+	uint8_t flags;    /* CORQ_TH_* */
 	uint8_t ecn, ttl; /* ttl 0: 64 */
-	uint8_t opt_len; /* multiple of 4 when built by the functions below */
+	uint8_t opt_len;  /* multiple of 4 when built by the functions below */
 	uint8_t opt[40];
 	const uint8_t *data;
 	uint16_t len;

@@ -2,9 +2,9 @@
 /*
  * burst.c - sequences of segments, taken by twin cores as one burst and one by one; see burst.h.
  *
- * A sequence is a few rounds. A round: frames go in, both cores do steps 4 to 10 once, everything is
- * compared; then the programs may be made to do something (write, close, ...) and time moves. Some
- * rounds are one of the bursts that are most easily got wrong, between whatever else there is.
+ * A sequence is a few rounds. A round: frames go in, both cores do steps 4 to 10 once, everything
+ * is compared; then the programs may be made to do something (write, close, ...) and time moves.
+ * Some rounds are one of the bursts that are most easily got wrong, between whatever else there is.
  */
 #include "burst.h"
 
@@ -161,15 +161,15 @@ special_round(struct burst *b, struct round *r, unsigned which)
 	/* Port 6005 + 8k: closes when the peer's FIN comes. 6003: answers and closes. */
 	uint16_t p = (uint16_t)(6005 + 8 * burst_below(b, 4));
 	static const int8_t seq[][5] = {
-		{BURST_SYN, BURST_ACK, BURST_DATA, BURST_FIN, -1},	/* a listener's, at once */
+		{BURST_SYN, BURST_ACK, BURST_DATA, BURST_FIN, -1}, /* a listener's, at once */
 		{BURST_SYN, BURST_SYN, BURST_ACK, BURST_DATA_FIN, -1},
 		{BURST_SYN, BURST_RST, BURST_SYN, BURST_ACK, -1},
-		{BURST_RST, BURST_SYN, -1, -1, -1},			/* of an open connection */
+		{BURST_RST, BURST_SYN, -1, -1, -1}, /* of an open connection */
 		{BURST_FIN, BURST_DATA, -1, -1, -1},
 		{BURST_DATA_FIN, BURST_OLD_FIN, BURST_DATA, BURST_RST, BURST_SYN},
-		{BURST_ACK, BURST_SYN, BURST_ACK, BURST_DATA, -1},	/* last ACK, then new SYN */
+		{BURST_ACK, BURST_SYN, BURST_ACK, BURST_DATA, -1}, /* last ACK, then new SYN */
 		{BURST_ACK, BURST_OLD_FIN, BURST_SYN, BURST_ACK, BURST_DATA},
-		{BURST_FIN, BURST_OLD_FIN, BURST_SYN, BURST_ACK, -1},	/* into TIME_WAIT and out */
+		{BURST_FIN, BURST_OLD_FIN, BURST_SYN, BURST_ACK, -1}, /* into TIME_WAIT and out */
 	};
 
 	b->done[which]++;
@@ -244,14 +244,15 @@ open_active(struct burst *b, int twin, uint32_t arg)
 static void
 between(struct burst *b)
 {
-	static const uint64_t step_ns[] = {0, 1000, 20000, 1000000, 45000000, 300000000, 3000000000,
-		61000000000};
+	static const uint64_t step_ns[] = {
+		0, 1000, 20000, 1000000, 45000000, 300000000, 3000000000, 61000000000};
 	uint64_t ns = step_ns[burst_below(b, CORQ_ARRAY_LEN(step_ns))];
 	uint64_t calls = b->spread ? 0 : burst_below(b, 4);
 
 	while (calls-- > 0) {
 		uint64_t what = burst_below(b, 10);
-		uint32_t idx = (uint32_t)burst_below(b, 12), arg = (uint32_t)corq_rand_u64(&b->rand);
+		uint32_t idx = (uint32_t)burst_below(b, 12),
+			 arg = (uint32_t)corq_rand_u64(&b->rand);
 
 		for (int i = 0; i < SPREAD; i++)
 			if (what < 8)
@@ -316,8 +317,8 @@ draw_opts(struct burst *b, struct testcore_opts *o)
 	if (burst_below(b, 2))
 		o->port.caps = CORQ_PORT_CAP_CHAIN | CORQ_PORT_CAP_L4_CSUM;
 	if (burst_below(b, 4) == 0)
-		o->port.caps |= CORQ_PORT_CAP_CHAIN | CORQ_PORT_CAP_L4_CSUM | CORQ_PORT_CAP_IP_CSUM |
-			CORQ_PORT_CAP_TSO;
+		o->port.caps |= CORQ_PORT_CAP_CHAIN | CORQ_PORT_CAP_L4_CSUM |
+				CORQ_PORT_CAP_IP_CSUM | CORQ_PORT_CAP_TSO;
 }
 
 static void
@@ -401,8 +402,8 @@ tell_failure(struct burst *b, const char *argv0, uint64_t seed)
 int
 main(int argc, char **argv)
 {
-	static const struct option opts[] = {{"seed", 1, NULL, 's'}, {"seeds", 1, NULL, 'S'},
-		{NULL, 0, NULL, 0}};
+	static const struct option opts[] = {
+		{"seed", 1, NULL, 's'}, {"seeds", 1, NULL, 'S'}, {NULL, 0, NULL, 0}};
 	struct burst *b = calloc(1, sizeof(*b));
 	uint64_t first = 1, last = 1000, n = 0;
 	unsigned failed = 0;

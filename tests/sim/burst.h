@@ -24,7 +24,12 @@
 #define BURST_PEERS   3
 #define BURST_LISTEN  80 /* and 81 */
 
-enum { ONE_BURST, ONE_BY_ONE, SPREAD, TWINS };
+enum {
+	ONE_BURST,
+	ONE_BY_ONE,
+	SPREAD,
+	TWINS
+};
 
 /* What a callback saw. Compared as bytes: no padding. */
 struct burst_event {
@@ -78,13 +83,13 @@ void burst_fail(struct burst *b, const char *fmt, ...) __attribute__((format(pri
 void burst_gen(struct burst *b, struct burst_frame *f);
 /* Frames of the tuple `peer`:rport to lport, by the state of t[ONE_BY_ONE] as it is now. */
 enum burst_special {
-	BURST_SYN,	/* a SYN, above whatever the tuple had */
-	BURST_ACK,	/* acknowledges all that the core sent or will have sent */
-	BURST_DATA,	/* in order */
+	BURST_SYN,  /* a SYN, above whatever the tuple had */
+	BURST_ACK,  /* acknowledges all that the core sent or will have sent */
+	BURST_DATA, /* in order */
 	BURST_FIN,
 	BURST_DATA_FIN,
-	BURST_RST,	/* exact */
-	BURST_OLD_FIN,	/* the FIN before RCV.NXT again */
+	BURST_RST,     /* exact */
+	BURST_OLD_FIN, /* the FIN before RCV.NXT again */
 };
 void burst_gen_special(struct burst *b, enum burst_special what, uint32_t peer, uint16_t rport,
 	uint16_t lport, struct burst_frame *f);

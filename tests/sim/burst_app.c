@@ -8,7 +8,14 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { EV_OPEN, EV_DATA, EV_SENT, EV_FIN, EV_TIMER, EV_CLOSE };
+enum {
+	EV_OPEN,
+	EV_DATA,
+	EV_SENT,
+	EV_FIN,
+	EV_TIMER,
+	EV_CLOSE
+};
 
 static unsigned
 habit(struct corq_core *core, const struct corq_conn_info *i)

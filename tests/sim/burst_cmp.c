@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * burst_cmp.c - are two engines equal? Everything but addresses of frames, cycle counts and counts
- * of turns: connections, work blocks, transmission records, queues with their bytes, records, lists,
- * timers, ports, handles, random numbers, statistics and reasons.
+ * of turns: connections, work blocks, transmission records, queues with their bytes, records,
+ * lists, timers, ports, handles, random numbers, statistics and reasons.
  *
  * The two took the same steps in the same order, so pools handed out the same indices, and most
  * structures can be compared as bytes. Between turns only.
@@ -28,8 +28,9 @@ cmp_chunk_list(struct burst *b, struct corq_engine *x, struct corq_engine *y, ui
 		const struct corq_chunk *c = corq_chunk_at(&x->chunks, i);
 		const struct corq_chunk *d = corq_chunk_at(&y->chunks, j);
 
-		SAME(b, "chunk", i == j && c->len == d->len && c->kind == d->kind &&
-				c->done == d->done && c->refs == d->refs &&
+		SAME(b, "chunk",
+			i == j && c->len == d->len && c->kind == d->kind && c->done == d->done &&
+				c->refs == d->refs &&
 				(c->kind == CORQ_CHUNK_BORROWED || c->seq == d->seq),
 			"(conn %u, %#x and %#x, %u and %u bytes)", conn, i, j, c->len, d->len);
 		SAME(b, "payload", memcmp(c->data, d->data, c->len) == 0, "(conn %u, chunk %#x)",
@@ -50,7 +51,8 @@ cmp_work(struct burst *b, struct corq_engine *x, struct corq_engine *y, const st
 	if (c->work == CORQ_NONE)
 		return 0;
 	w = corq_pool_at(&x->works, c->work);
-	SAME(b, "work block", memcmp(w, corq_pool_at(&y->works, c->work), sizeof(*w)) == 0, "(conn %u, block %u)", idx, c->work);
+	SAME(b, "work block", memcmp(w, corq_pool_at(&y->works, c->work), sizeof(*w)) == 0,
+		"(conn %u, block %u)", idx, c->work);
 	for (uint32_t i = w->tx_head; i != CORQ_NONE;) {
 		const struct corq_txrec *t = corq_pool_at(&x->txrecs, i);
 
@@ -62,8 +64,10 @@ cmp_work(struct burst *b, struct corq_engine *x, struct corq_engine *y, const st
 		const struct corq_chunk *r = corq_chunk_at(&x->chunks, i);
 		const struct corq_chunk *q = corq_chunk_at(&y->chunks, i);
 
-		SAME(b, "run", memcmp(&r->run, &q->run, sizeof(r->run)) == 0 &&
-				r->run_stamp == q->run_stamp, "(conn %u, at %u)", idx, r->seq);
+		SAME(b, "run",
+			memcmp(&r->run, &q->run, sizeof(r->run)) == 0 &&
+				r->run_stamp == q->run_stamp,
+			"(conn %u, at %u)", idx, r->seq);
 		if (cmp_chunk_list(b, x, y, i, i, idx))
 			return -1;
 	}
@@ -163,13 +167,15 @@ cmp_lists(struct burst *b, struct corq_engine *x, struct corq_engine *y)
 		y->wheel.n_armed);
 	SAME(b, "random numbers", memcmp(&x->rand, &y->rand, sizeof(x->rand)) == 0);
 	SAME(b, "table", x->table.count == y->table.count);
-	SAME(b, "ports", x->ports.n_used == y->ports.n_used && x->ports.n_waiting == y->ports.n_waiting);
+	SAME(b, "ports",
+		x->ports.n_used == y->ports.n_used && x->ports.n_waiting == y->ports.n_waiting);
 	SAME(b, "ISN cache",
 		memcmp(x->isn.cache, y->isn.cache, (x->isn.mask + 1) * sizeof(*x->isn.cache)) == 0);
 	SAME(b, "handles", x->lane->n_used == y->lane->n_used);
 	for (int i = 0; i < CORQ_CHUNK_CLASS_COUNT; i++)
-		SAME(b, "chunks out", corq_pool_used(&x->chunks.pool[i]) ==
-				corq_pool_used(&y->chunks.pool[i]), "(class %d)", i);
+		SAME(b, "chunks out",
+			corq_pool_used(&x->chunks.pool[i]) == corq_pool_used(&y->chunks.pool[i]),
+			"(class %d)", i);
 	return 0;
 }
 
@@ -178,9 +184,9 @@ cmp_events(struct burst *b, const struct burst_twin *x, const struct burst_twin 
 {
 	for (uint32_t i = 0; i < x->n_ev && i < y->n_ev; i++)
 		SAME(b, "callback", memcmp(&x->ev[i], &y->ev[i], sizeof(x->ev[i])) == 0,
-			"(%u: type %u port %u bytes %u, type %u port %u bytes %u)", i, x->ev[i].type,
-			x->ev[i].rport, x->ev[i].bytes, y->ev[i].type, y->ev[i].rport,
-			y->ev[i].bytes);
+			"(%u: type %u port %u bytes %u, type %u port %u bytes %u)", i,
+			x->ev[i].type, x->ev[i].rport, x->ev[i].bytes, y->ev[i].type,
+			y->ev[i].rport, y->ev[i].bytes);
 	SAME(b, "number of callbacks", x->n_ev == y->n_ev, "(%u, %u)", x->n_ev, y->n_ev);
 	return 0;
 }
@@ -191,7 +197,8 @@ cmp_sent(struct burst *b, struct burst_twin *x, struct burst_twin *y)
 	for (uint32_t n = 0;; n++) {
 		struct memport_pkt *p = testcore_take(&x->tc), *q = testcore_take(&y->tc);
 		bool both = p && q;
-		bool same = both ? p->len == q->len && memcmp(p->bytes, q->bytes, p->len) == 0 : p == q;
+		bool same =
+			both ? p->len == q->len && memcmp(p->bytes, q->bytes, p->len) == 0 : p == q;
 
 		if (!same)
 			burst_fail(b, "sent frame %u differs (%u bytes, %u bytes)", n,
@@ -220,8 +227,8 @@ burst_compare(struct burst *b, struct burst_twin *tx, struct burst_twin *ty)
 static int
 cmp_streams(struct burst *b, const struct burst_twin *y, const struct burst_twin *z)
 {
-	SAME(b, "tuples that delivered (spread)", y->n_stream == z->n_stream, "(%u, %u)", y->n_stream,
-		z->n_stream);
+	SAME(b, "tuples that delivered (spread)", y->n_stream == z->n_stream, "(%u, %u)",
+		y->n_stream, z->n_stream);
 	for (uint32_t i = 0; i < y->n_stream; i++) {
 		const struct burst_stream *s = &y->stream[i], *t = NULL;
 
@@ -249,11 +256,13 @@ cmp_states(struct burst *b, struct corq_engine *y, struct corq_engine *z)
 		if (corq_engine_lookup(y, &key, corq_engine_hash(y, &key)) != i)
 			continue;
 		v = corq_engine_lookup(z, &key, corq_engine_hash(z, &key));
-		SAME(b, "where a tuple lives (spread)", !(v & CORQ_VAL_RECORD), "(port %u to %u: %s, %#x)",
-			c->rport, c->lport, corq_state_name(c->state), v);
+		SAME(b, "where a tuple lives (spread)", !(v & CORQ_VAL_RECORD),
+			"(port %u to %u: %s, %#x)", c->rport, c->lport, corq_state_name(c->state),
+			v);
 		d = corq_conn_at(z, v);
 		SAME(b, "state (spread)",
-			c->state == d->state && c->rcv_nxt == d->rcv_nxt && c->snd_nxt == d->snd_nxt,
+			c->state == d->state && c->rcv_nxt == d->rcv_nxt &&
+				c->snd_nxt == d->snd_nxt,
 			"(port %u to %u: %s rcv_nxt %u, %s rcv_nxt %u)", c->rport, c->lport,
 			corq_state_name(c->state), c->rcv_nxt, corq_state_name(d->state),
 			d->rcv_nxt);

@@ -7,70 +7,13 @@
  */
 #include "burst.h"
 
-#include "base/seq.h"
+#include "target.h"
 #include <stdio.h>
-
-/* What a frame can be written for. */
-struct target {
-	struct corq_key key;
-	uint32_t rcv_nxt, snd_una, snd_nxt, ts_recent;
-	uint8_t state; /* enum corq_state; records: TIME_WAIT, FIN_WAIT_2, SYN_RCVD; CLOSED: none */
-	bool record, ts;
-};
 
 static struct corq_engine *
 eng(struct burst *b)
 {
 	return &b->t[ONE_BY_ONE].tc.core->eng;
-}
-
-static void
-target_of_record(struct corq_engine *e, const struct corq_record *r, struct target *t)
-{
-	static const uint8_t state[CORQ_REC_KIND_COUNT] = {
-		CORQ_CLOSED, CORQ_TIME_WAIT, CORQ_FIN_WAIT_2, CORQ_SYN_RCVD};
-
-	t->record = true;
-	t->state = state[r->kind];
-	t->rcv_nxt = r->rcv_nxt;
-	t->snd_nxt = r->snd_nxt;
-	t->snd_una = r->kind == CORQ_REC_HALF_OPEN ? r->snd_nxt - 1 : r->snd_nxt;
-	t->ts_recent = r->ts_recent;
-	t->ts = r->flags & CORQ_RF_TS;
-	t->key = (struct corq_key){.raddr = r->raddr,
-		.laddr = corq_engine_laddr_at(e, r->laddr_idx),
-		.rport = r->rport,
-		.lport = r->lport};
-}
-
-static void
-target_of_conn(const struct corq_conn *c, struct target *t)
-{
-	t->state = c->state;
-	t->rcv_nxt = c->rcv_nxt;
-	t->snd_una = c->snd_una;
-	t->snd_nxt = c->snd_nxt;
-	t->ts_recent = c->ts_recent;
-	t->ts = c->flags & CORQ_CF_TS;
-	t->key = (struct corq_key){c->raddr, c->laddr, c->rport, c->lport, 0};
-}
-
-/* What the tuple in t->key is to the core. */
-static void
-look_up(struct burst *b, struct target *t)
-{
-	struct corq_engine *e = eng(b);
-	struct corq_key key = t->key;
-	uint32_t val = corq_engine_lookup(e, &key, corq_engine_hash(e, &key));
-
-	memset(t, 0, sizeof(*t));
-	t->key = key;
-	if (val == CORQ_NONE)
-		return;
-	if (val & CORQ_VAL_RECORD)
-		target_of_record(e, corq_record_at(e, val & ~CORQ_VAL_RECORD), t);
-	else
-		target_of_conn(corq_conn_at(e, val), t);
 }
 
 static void
@@ -83,7 +26,7 @@ random_tuple(struct burst *b, struct target *t)
 	t->key.laddr = b->t[0].tc.cfg.ranges[0].first;
 	t->key.rport = (uint16_t)(5000 + burst_below(b, 16));
 	t->key.lport = lports[burst_below(b, CORQ_ARRAY_LEN(lports))];
-	look_up(b, t);
+	target_look_up(eng(b), t);
 }
 
 /* A live tuple, if there is one at a random place; else a random one, mostly of no connection. */
@@ -99,7 +42,7 @@ pick(struct burst *b, struct target *t)
 
 		if (c->state > CORQ_CLOSED && c->state < CORQ_STATE_COUNT) {
 			target_of_conn(c, t);
-			look_up(b, t);
+			target_look_up(eng(b), t);
 			if (t->state != CORQ_CLOSED)
 				return;
 		}
@@ -108,7 +51,8 @@ pick(struct burst *b, struct target *t)
 		const struct corq_dlist *l = &e->rec_list[burst_below(b, CORQ_RC_COUNT)];
 
 		if (l->head != CORQ_NONE) {
-			target_of_record(e, corq_record_at(e, burst_below(b, 2) ? l->head : l->tail), t);
+			target_of_record(
+				e, corq_record_at(e, burst_below(b, 2) ? l->head : l->tail), t);
 			return;
 		}
 	}
@@ -386,7 +330,8 @@ gen_hostile(struct burst *b, const struct target *t, struct burst_frame *f)
 	case 2: /* options of noise */
 		m.opt_len = (uint8_t)(4 * burst_below(b, 11));
 		for (unsigned i = 0; i < m.opt_len; i++)
-			m.opt[i] = burst_below(b, 2) ? (uint8_t)burst_below(b, 12) : (uint8_t)rnd32(b);
+			m.opt[i] =
+				burst_below(b, 2) ? (uint8_t)burst_below(b, 12) : (uint8_t)rnd32(b);
 		break;
 	case 3:
 		m.src = m.dst; /* land */
@@ -422,8 +367,8 @@ burst_gen(struct burst *b, struct burst_frame *f)
 	pick(b, &t);
 	if (!b->spread && burst_below(b, 10) == 0)
 		gen_hostile(b, &t, f);
-	else if (t.state == CORQ_CLOSED || (t.record && t.state != CORQ_SYN_RCVD &&
-						   burst_below(b, 3) == 0))
+	else if (t.state == CORQ_CLOSED ||
+		 (t.record && t.state != CORQ_SYN_RCVD && burst_below(b, 3) == 0))
 		gen_syn(b, &t, f);
 	else if (t.record && t.state == CORQ_SYN_RCVD)
 		gen_half_open(b, &t, f);
@@ -448,7 +393,7 @@ burst_gen_special(struct burst *b, enum burst_special what, uint32_t peer, uint1
 	struct mkseg m;
 	uint32_t len = 0;
 
-	look_up(b, &t);
+	target_look_up(eng(b), &t);
 	start(b, &t, &m);
 	m.wnd = 60000;
 	switch (what) {

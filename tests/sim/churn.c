@@ -17,7 +17,7 @@
 
 #define CHURN_LIVE  64
 #define CHURN_STEP  (20 * CORQ_NS_PER_US)
-#define REQUEST	    100u
+#define REQUEST     100u
 #define RESPONSE    300u
 #define GROWTH_KB   2048 /* allocator noise */
 #define PACKETS_MAX 6.01 /* a few share no turn */
@@ -125,6 +125,9 @@ churn_init(struct churn *c, uint64_t seed)
 			printf("no core: %s\n", err);
 			return -1;
 		}
+		/* While ARP is unresolved only the first packets are kept. */
+		testcore_neighbour(&c->tc[i], i ? TESTCORE_ADDR : TESTCORE_PEER,
+			(const uint8_t[6]){2, 0, 0, 0, 0, (uint8_t)(2 - i)});
 		corq_core_set_user(c->tc[i].core, c);
 	}
 	return corq_core_listen(c->tc[1].core, &l, &out);
@@ -133,8 +136,8 @@ churn_init(struct churn *c, uint64_t seed)
 static void
 open_some(struct churn *c)
 {
-	struct corq_connect_opts o = {.raddr = testcore_addr(TESTCORE_PEER), .rport = 80,
-		.ops = &client_ops};
+	struct corq_connect_opts o = {
+		.raddr = testcore_addr(TESTCORE_PEER), .rport = 80, .ops = &client_ops};
 	struct corq_conn *conn;
 
 	while (c->live < CHURN_LIVE && c->opened < c->n && !c->wrong) {

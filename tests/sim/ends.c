@@ -29,7 +29,7 @@ peer_may_reset(const struct world *w, const struct sim_ep *ep)
 
 	if (!p) /* half-open there, and dropped: bound, listener closed, or it never came up */
 		return may_lose(w) || w->listener_closed || w->p.tight || ep->dual ||
-			w->p.few_ports;
+		       w->p.few_ports;
 	if (p->aborted || p->closed_unread || p->given_up || p->reason != 0)
 		return true;
 	/* Closed before it had all: what came later met no reader. */
@@ -49,8 +49,8 @@ is_explained(const struct world *w, const struct sim_ep *ep)
 		return ep->aborted || ep->closed || w->p.tight;
 	case -ECONNREFUSED:
 		return ep->active && !ep->opened &&
-			(ep->rport == SIM_PORT_CLOSED || ep->dual || w->listener_closed ||
-				w->p.tight);
+		       (ep->rport == SIM_PORT_CLOSED || ep->dual || w->listener_closed ||
+			       w->p.tight);
 	case -ECONNRESET:
 		return peer_may_reset(w, ep);
 	case -ETIMEDOUT:
@@ -81,8 +81,8 @@ check_delivery(struct world *w, const struct sim_ep *ep)
 	if (!p->peer_fin && p->closed && p->consumed_at_close <= ep->written)
 		return; /* it left before our FIN */
 	if (!p->peer_fin)
-		sim_fail(w, "end %u: its FIN was acknowledged, but end %u never heard of it", ep->id,
-			p->id);
+		sim_fail(w, "end %u: its FIN was acknowledged, but end %u never heard of it",
+			ep->id, p->id);
 	if (p->consumed != ep->written && !p->closed_unread)
 		sim_fail(w, "end %u: wrote %u bytes, all acknowledged; end %u read %u", ep->id,
 			ep->written, p->id, p->consumed);

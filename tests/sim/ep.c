@@ -105,7 +105,7 @@ static bool
 mirrors(const struct sim_ep *a, const struct sim_ep *b)
 {
 	return a->side != b->side && a->lport == b->rport && a->rport == b->lport &&
-		corq_addr_eq(&a->laddr, &b->raddr) && corq_addr_eq(&a->raddr, &b->laddr);
+	       corq_addr_eq(&a->laddr, &b->raddr) && corq_addr_eq(&a->raddr, &b->laddr);
 }
 
 /* Finds whose SYN this one answered. */
@@ -124,7 +124,8 @@ ep_find_peer(struct sim_side *s, struct sim_ep *ep)
 		if (o == ep || !o->active || !mirrors(o, ep) || o->iss != irs)
 			continue;
 		if (o->peer && o->peer != ep)
-			sim_fail(w, "end %u: opened twice, by %u and %u", o->id, o->peer->id, ep->id);
+			sim_fail(w, "end %u: opened twice, by %u and %u", o->id, o->peer->id,
+				ep->id);
 		ep->peer = o;
 		o->peer = ep;
 		return;
@@ -146,7 +147,8 @@ cb_open(struct corq_core *core, struct corq_conn *conn)
 		corq_conn_set_user(conn, ep);
 		ep_find_peer(s, ep);
 	} else if (ep->opened || ep->ended) {
-		sim_fail(s->w, "end %u: on_open %s", ep->id, ep->ended ? "after on_close" : "twice");
+		sim_fail(
+			s->w, "end %u: on_open %s", ep->id, ep->ended ? "after on_close" : "twice");
 	} else if (ep->dual) {
 		ep_find_peer(s, ep);
 	}
@@ -200,7 +202,8 @@ cb_sent(struct corq_core *core, struct corq_conn *conn)
 	if (ep) {
 		if (!ep->want_sent && !ep->came_short && corq_conn_unsent(conn) != 0 &&
 			!ep->wrote_in_turn)
-			sim_fail(s->w, "end %u: on_sent, but no write came short and %zu bytes wait",
+			sim_fail(s->w,
+				"end %u: on_sent, but no write came short and %zu bytes wait",
 				ep->id, corq_conn_unsent(conn));
 		ep->want_sent = ep->came_short = false;
 		ep_go(s, ep);
@@ -220,7 +223,8 @@ cb_peer_fin(struct corq_core *core, struct corq_conn *conn)
 		if (ep->peer_fin)
 			sim_fail(s->w, "end %u: on_peer_fin twice", ep->id);
 		if (!ep->peer->fin_called && !ep->peer->closed)
-			sim_fail(s->w, "end %u: a FIN that end %u never sent", ep->id, ep->peer->id);
+			sim_fail(
+				s->w, "end %u: a FIN that end %u never sent", ep->id, ep->peer->id);
 		if (got != ep->peer->written)
 			sim_fail(s->w, "end %u: FIN after %llu of %u bytes", ep->id,
 				(unsigned long long)got, ep->peer->written);
@@ -267,7 +271,8 @@ cb_close(struct corq_core *core, struct corq_conn *conn, int reason)
 	if (!ep->closed && corq_conn_readable(conn) > 0)
 		ep_take(s, ep, UINT32_MAX);
 	sim_say(s->w, "end %u %c closed: %s; wrote %u of %u, read %u", ep->id, 'A' + ep->side,
-		reason ? strerrorname_np(-reason) : "in order", ep->written, ep->total, ep->consumed);
+		reason ? strerrorname_np(-reason) : "in order", ep->written, ep->total,
+		ep->consumed);
 	ep->ended = true;
 	ep->ended_at_ns = corq_core_now(core);
 	ep->reason = reason;

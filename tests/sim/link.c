@@ -96,7 +96,7 @@ sim_link_send(struct sim_link *l, struct memport_pkt *pkt, uint64_t now_ns)
 	}
 	/* 24 bytes: preamble, gap and check sequence. */
 	l->free_at_ns = CORQ_MAX(l->free_at_ns, now_ns) +
-		(pkt->len + 24u) * 8 * CORQ_NS_PER_S / l->p->rate_bps;
+			(pkt->len + 24u) * 8 * CORQ_NS_PER_S / l->p->rate_bps;
 	at = l->free_at_ns + l->p->delay_ns;
 	if (is_out(l, now_ns) || sim_chance(&l->rand, l->p->loss)) {
 		l->n_lost++;

@@ -93,7 +93,7 @@ draw_config(struct corq_rand *r, struct corq_config *c, const struct sim_params 
 	for (int i = 0; i < 2; i++) {
 		const struct sim_link_params *l = &p->link[i];
 		uint64_t ns = l->delay_ns + l->reorder_ns +
-			l->queue_bytes * 8 * CORQ_NS_PER_S / l->rate_bps;
+			      l->queue_bytes * 8 * CORQ_NS_PER_S / l->rate_bps;
 
 		life_ns = CORQ_MAX(life_ns, ns);
 	}
@@ -217,10 +217,10 @@ sim_params_print(const struct sim_params *p)
 {
 	printf("seed %llu: %u connections of up to %u bytes, one each %.3f ms, turns up to %.3f ms "
 	       "apart%s%s%s%s%s%s\n",
-		(unsigned long long)p->seed, p->n_conns, p->max_bytes,
-		(double)p->open_gap_ns / 1e6, (double)p->gap_ns / 1e6, p->clean ? ", clean" : "",
-		p->tight ? ", tight" : "", p->few_ports ? ", few ports" : "",
-		p->refuse ? ", refusing" : "", p->dual ? ", dual" : "", p->pause ? ", pauses" : "");
+		(unsigned long long)p->seed, p->n_conns, p->max_bytes, (double)p->open_gap_ns / 1e6,
+		(double)p->gap_ns / 1e6, p->clean ? ", clean" : "", p->tight ? ", tight" : "",
+		p->few_ports ? ", few ports" : "", p->refuse ? ", refusing" : "",
+		p->dual ? ", dual" : "", p->pause ? ", pauses" : "");
 	print_side(p, 0);
 	print_side(p, 1);
 }

@@ -106,7 +106,8 @@ sim_mem_release(struct corq_core *core, void *arg, uint64_t cookie)
 	struct sim_slot *slot = &s->slot[cookie % SIM_SLOTS];
 
 	if (sim_side_of(core) != s || cookie >= SIM_SLOTS || !slot->out) {
-		sim_fail(s->w, "release of piece %llu, which is not out", (unsigned long long)cookie);
+		sim_fail(s->w, "release of piece %llu, which is not out",
+			(unsigned long long)cookie);
 		return;
 	}
 	slot->out = false;
@@ -127,8 +128,8 @@ write_borrowed(struct sim_side *s, struct sim_ep *ep, uint32_t len, unsigned fla
 	if (i == SIM_SLOTS || len > SIM_SLOT_BYTES)
 		return -EAGAIN;
 	sim_stream(ep->key, ep->written, s->arena + i * SIM_SLOT_BYTES, len);
-	n = corq_tcp_write_mem(&s->tc.core->eng, ep->conn, s->region,
-		s->arena + i * SIM_SLOT_BYTES, len, flags, i);
+	n = corq_tcp_write_mem(&s->tc.core->eng, ep->conn, s->region, s->arena + i * SIM_SLOT_BYTES,
+		len, flags, i);
 	if (n < 0)
 		return n;
 	s->slot[i] = (struct sim_slot){ep, true};
@@ -195,9 +196,9 @@ write_piece(struct sim_side *s, struct sim_ep *ep)
 	len = CORQ_MIN(CORQ_MIN(len, left), how == 1 ? SIM_SLOT_BYTES : 1u << 16);
 	fin = ep->end == SIM_FIN_FLAG && len == left;
 	flags |= fin ? CORQ_FIN : 0;
-	n = how == 0  ? write_copied(s, ep, len, flags)
-		: how == 1 ? write_borrowed(s, ep, len, flags)
-			   : write_in_place(s, ep, len, flags);
+	n = how == 0   ? write_copied(s, ep, len, flags)
+	    : how == 1 ? write_borrowed(s, ep, len, flags)
+		       : write_in_place(s, ep, len, flags);
 	if (n == -EAGAIN || n == -ENOBUFS) {
 		ep->pace_at_ns = now + CORQ_NS_PER_MS + sim_below(r, 20 * CORQ_NS_PER_MS);
 		return false;

@@ -41,7 +41,8 @@ usage(FILE *out)
 	      "  --delay-us LO[-HI], --rate-mbps LO[-HI]  of each direction (default: by seed)\n"
 	      "  --conns N         connections a run (default: by seed)\n"
 	      "  --bytes N         most bytes a connection and direction (default: by seed)\n"
-	      "  --check-every N   the deep check of all pools each N turns (16; others each turn)\n"
+	      "  --check-every N   the deep check of all pools each N turns (16; others each "
+	      "turn)\n"
 	      "  --churn N         instead: N connections, open, request, response, close\n"
 	      "  -v                tell what happens\n",
 		out);
@@ -184,14 +185,14 @@ static void
 print_totals(const struct sim_totals *t, unsigned failed, double s)
 {
 	printf("%llu seeds, %u failed; %llu connections (ends: %llu in order, %llu reset, %llu "
-	       "refused, %llu timed out), %.1f MB checked, %llu packets, %llu turns, %.0f s virtual "
+	       "refused, %llu timed out), %.1f MB checked, %llu packets, %llu turns, %.0f s "
+	       "virtual "
 	       "in %.2f s, %.0f turns/s\n",
 		(unsigned long long)t->seeds, failed, (unsigned long long)t->conns,
 		(unsigned long long)t->in_order, (unsigned long long)t->reset,
 		(unsigned long long)t->refused, (unsigned long long)t->timed_out,
 		(double)t->bytes / 1e6, (unsigned long long)t->packets,
-		(unsigned long long)t->turns, (double)t->virtual_ns / 1e9, s,
-		(double)t->turns / s);
+		(unsigned long long)t->turns, (double)t->virtual_ns / 1e9, s, (double)t->turns / s);
 }
 
 int

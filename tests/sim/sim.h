@@ -20,20 +20,20 @@
 #include "check_engine.h"
 #include "testcore.h"
 
-#define SIM_MAX_EPS	 1024
-#define SIM_SLOTS	 48	/* borrowed pieces that may be out a side */
-#define SIM_SLOT_BYTES	 20000u /* of each */
-#define SIM_PORT_LISTEN	 80	/* .. + 2: listeners of both sides */
-#define SIM_PORT_CLOSED	 99	/* nobody listens */
-#define SIM_PORT_DUAL	 7000	/* .. : simultaneous opens, from both sides */
-#define SIM_CHANCE_WHOLE 10000 /* probabilities are parts of this */
+#define SIM_MAX_EPS      1024
+#define SIM_SLOTS        48     /* borrowed pieces that may be out a side */
+#define SIM_SLOT_BYTES   20000u /* of each */
+#define SIM_PORT_LISTEN  80     /* .. + 2: listeners of both sides */
+#define SIM_PORT_CLOSED  99     /* nobody listens */
+#define SIM_PORT_DUAL    7000   /* .. : simultaneous opens, from both sides */
+#define SIM_CHANCE_WHOLE 10000  /* probabilities are parts of this */
 
 struct sim_link_params {
 	uint64_t rate_bps, delay_ns;
 	uint64_t queue_bytes;
 	uint64_t reorder_ns; /* a reordered or doubled packet comes up to this much later */
 	uint32_t loss, reorder, dup, corrupt; /* of SIM_CHANCE_WHOLE */
-	uint32_t outage;		      /* chance a second that the link is dead for a while */
+	uint32_t outage; /* chance a second that the link is dead for a while */
 };
 
 /* What options ask for: a range a value is drawn from by the seed. */
@@ -45,8 +45,8 @@ struct sim_range {
 struct sim_options {
 	struct sim_range loss, reorder, dup, corrupt; /* percent */
 	struct sim_range delay_us, rate_mbps;
-	uint32_t conns;	    /* 0: by seed */
-	uint32_t max_bytes; /* 0: by seed */
+	uint32_t conns;       /* 0: by seed */
+	uint32_t max_bytes;   /* 0: by seed */
 	uint32_t check_every; /* full check every n turns; 0: 16 */
 	uint64_t churn;
 	bool verbose, plain; /* plain: no corruption of the usual parameters by the seed */
@@ -60,10 +60,10 @@ struct sim_params {
 	uint32_t n_conns, max_bytes;
 	uint64_t open_gap_ns; /* mean time between opens */
 	uint64_t gap_ns;      /* longest time between a turn and the next */
-	uint32_t pause;	      /* chance a turn that the core then stands still for long */
+	uint32_t pause;       /* chance a turn that the core then stands still for long */
 	uint64_t pause_ns;
-	bool clean;  /* nothing is lost, reordered or late: nothing may be sent twice */
-	bool tight;  /* pools so small that the core may have to give connections up */
+	bool clean; /* nothing is lost, reordered or late: nothing may be sent twice */
+	bool tight; /* pools so small that the core may have to give connections up */
 	bool few_ports;
 	bool refuse; /* listeners are closed now and then */
 	bool dual;   /* simultaneous opens */
@@ -87,26 +87,26 @@ struct sim_link {
 };
 
 enum sim_end_policy {
-	SIM_SHUTDOWN,	 /* all written: shutdown, read to the peer's FIN, close */
-	SIM_FIN_FLAG,	 /* the same by CORQ_FIN on the last write */
-	SIM_AFTER_PEER,	 /* read to the peer's FIN, then close */
-	SIM_CLOSE,	 /* all written: close at once, whatever was read */
-	SIM_ABORT,	 /* abort somewhere on the way */
-	SIM_LINGER0,	 /* all written and read: close with linger 0 */
+	SIM_SHUTDOWN,   /* all written: shutdown, read to the peer's FIN, close */
+	SIM_FIN_FLAG,   /* the same by CORQ_FIN on the last write */
+	SIM_AFTER_PEER, /* read to the peer's FIN, then close */
+	SIM_CLOSE,      /* all written: close at once, whatever was read */
+	SIM_ABORT,      /* abort somewhere on the way */
+	SIM_LINGER0,    /* all written and read: close with linger 0 */
 	SIM_END_POLICIES,
 };
 
 enum sim_read_policy {
 	SIM_READ_AT_ONCE,
 	SIM_READ_PARTS, /* a part now, the rest by the deadline */
-	SIM_READ_LATE,	/* nothing until a time */
+	SIM_READ_LATE,  /* nothing until a time */
 	SIM_READ_POLICIES,
 };
 
 /* One end of a connection, from connect or on_open to on_close. */
 struct sim_ep {
 	struct world *w;
-	struct sim_ep *peer; /* NULL: not known (yet) */
+	struct sim_ep *peer;    /* NULL: not known (yet) */
 	struct corq_conn *conn; /* NULL: over */
 	corq_h handle;
 	uint64_t key; /* of the stream that we send */
@@ -119,10 +119,10 @@ struct sim_ep {
 	bool active, dual;
 
 	/* the plan */
-	uint32_t total;	 /* bytes to write */
+	uint32_t total;    /* bytes to write */
 	uint32_t abort_at; /* SIM_ABORT: when so many were written or read */
 	uint32_t piece_max;
-	bool lockstep; /* goes on writing in on_sent only */
+	bool lockstep;   /* goes on writing in on_sent only */
 	uint32_t fiddle; /* chance a write that an option is changed */
 	uint64_t read_delay_ns, pace_ns;
 

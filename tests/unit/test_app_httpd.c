@@ -209,8 +209,8 @@ test_bounds(void **state)
 		memcpy(text, "GET /", 5);
 		strcpy(text + 4 + HTTPD_URL_MAX + more, " HTTP/1.0\r\n\r\n");
 		for (size_t cut = 0; cut < 3000; cut += 999)
-			assert_int_equal(feed(&req, text, strlen(text), cut, &used),
-				more ? 414 : 200);
+			assert_int_equal(
+				feed(&req, text, strlen(text), cut, &used), more ? 414 : 200);
 	}
 	for (size_t more = 0; more < 2; more++) {
 		memset(text, 'v', sizeof(text));

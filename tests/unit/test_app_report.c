@@ -50,7 +50,8 @@ test_median(void **state)
 static void
 test_rows(void **state)
 {
-	const struct ab_sample s[4] = {{10, 110, 50}, {20, 320, 60}, {0, 200, 0}, {30, 4294967295u, 7}};
+	const struct ab_sample s[4] = {
+		{10, 110, 50}, {20, 320, 60}, {0, 200, 0}, {30, 4294967295u, 7}};
 	struct ab_times t;
 
 	(void)state;
@@ -72,7 +73,9 @@ test_rows(void **state)
 static void
 test_sorting(void **state)
 {
-	enum { N = 10007 };
+	enum {
+		N = 10007
+	};
 	static struct ab_sample s[N];
 	uint64_t x = 88172645463325252ull;
 	struct ab_times t;
@@ -140,43 +143,44 @@ test_text(void **state)
 	r.times.total = row(130, 546, 106.0, 499, 1200);
 	for (int i = 0; i < AB_PERCENTS; i++)
 		r.times.served_us[i] = i == 0 ? 499 : 1200;
-	text_is(&r, "Server Software:        nginx/1.22.1\n"
-		    "Server Hostname:        127.0.0.1\n"
-		    "Server Port:            8099\n"
-		    "\n"
-		    "Document Path:          /\n"
-		    "Document Length:        612 bytes\n"
-		    "\n"
-		    "Concurrency Level:      10\n"
-		    "Time taken for tests:   0.055 seconds\n"
-		    "Complete requests:      1000\n"
-		    "Failed requests:        0\n"
-		    "Total transferred:      845000 bytes\n"
-		    "HTML transferred:       612000 bytes\n"
-		    "Requests per second:    18270.55 [#/sec] (mean)\n"
-		    "Time per request:       0.547 [ms] (mean)\n"
-		    "Time per request:       0.055 [ms] (mean, across all concurrent requests)\n"
-		    "Transfer rate:          15076.77 [Kbytes/sec] received\n"
-		    "\n"
-		    "Connection Times (ms)\n"
-		    "              min  mean[+/-sd] median   max\n"
-		    "Connect:        0    0   0.1      0       1\n"
-		    "Processing:     0    0   0.1      0       1\n"
-		    "Waiting:        0    0   0.1      0       1\n"
-		    "Total:          0    1   0.1      0       1\n"
-		    "ERROR: The median and mean for the total time are more than twice the standard\n"
-		    "       deviation apart. These results are NOT reliable.\n"
-		    "\n"
-		    "Percentage of the requests served within a certain time (ms)\n"
-		    "  50%      0\n"
-		    "  66%      1\n"
-		    "  75%      1\n"
-		    "  80%      1\n"
-		    "  90%      1\n"
-		    "  95%      1\n"
-		    "  98%      1\n"
-		    "  99%      1\n"
-		    " 100%      1 (longest request)\n");
+	text_is(&r,
+		"Server Software:        nginx/1.22.1\n"
+		"Server Hostname:        127.0.0.1\n"
+		"Server Port:            8099\n"
+		"\n"
+		"Document Path:          /\n"
+		"Document Length:        612 bytes\n"
+		"\n"
+		"Concurrency Level:      10\n"
+		"Time taken for tests:   0.055 seconds\n"
+		"Complete requests:      1000\n"
+		"Failed requests:        0\n"
+		"Total transferred:      845000 bytes\n"
+		"HTML transferred:       612000 bytes\n"
+		"Requests per second:    18270.55 [#/sec] (mean)\n"
+		"Time per request:       0.547 [ms] (mean)\n"
+		"Time per request:       0.055 [ms] (mean, across all concurrent requests)\n"
+		"Transfer rate:          15076.77 [Kbytes/sec] received\n"
+		"\n"
+		"Connection Times (ms)\n"
+		"              min  mean[+/-sd] median   max\n"
+		"Connect:        0    0   0.1      0       1\n"
+		"Processing:     0    0   0.1      0       1\n"
+		"Waiting:        0    0   0.1      0       1\n"
+		"Total:          0    1   0.1      0       1\n"
+		"ERROR: The median and mean for the total time are more than twice the standard\n"
+		"       deviation apart. These results are NOT reliable.\n"
+		"\n"
+		"Percentage of the requests served within a certain time (ms)\n"
+		"  50%      0\n"
+		"  66%      1\n"
+		"  75%      1\n"
+		"  80%      1\n"
+		"  90%      1\n"
+		"  95%      1\n"
+		"  98%      1\n"
+		"  99%      1\n"
+		" 100%      1 (longest request)\n");
 }
 
 static void

@@ -89,7 +89,8 @@ test_lengths(void **state)
 	expect("HTTP/1.0 200 OK\nContent-Length: 2\n\nab", AB_RESP_DONE, 200, 2, false);
 	expect(OK "\r\nabc", AB_RESP_TO_END, 200, 3, false);
 	expect("HTTP/1.1 204 No Content\r\n\r\n", AB_RESP_DONE, 204, 0, true);
-	expect("HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n", AB_RESP_DONE, 304, 0, true);
+	expect("HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n", AB_RESP_DONE, 304, 0,
+		true);
 	expect("HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno", AB_RESP_DONE, 404, 2, true);
 	expect("HTTP/1.1 100 Continue\r\n\r\n" OK "Content-Length: 2\r\n\r\nab", AB_RESP_DONE, 200,
 		2, true);

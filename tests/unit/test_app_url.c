@@ -120,7 +120,8 @@ test_request(void **state)
 	opts.content_type = "a/b";
 	opts.keepalive = false;
 	request_is(&opts, 80,
-		"PATCH /p HTTP/1.0\r\nContent-length: 3\r\nContent-type: a/b\r\nHost: z\r\n\r\nabc");
+		"PATCH /p HTTP/1.0\r\nContent-length: 3\r\nContent-type: a/b\r\nHost: "
+		"z\r\n\r\nabc");
 }
 
 int

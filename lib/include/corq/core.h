@@ -92,7 +92,8 @@ struct corq_listen_opts {
 	const struct corq_ops *ops; /* of the connections accepted */
 	void *user;                 /* their first user word */
 };
-/* 0 and *out; -EADDRINUSE, -EADDRNOTAVAIL (not our address), -ENOBUFS (too many listeners). */
+/* 0 and *out; -EADDRINUSE, -EADDRNOTAVAIL (not our address), -EINVAL (port 0), -ENOBUFS (too many
+ * listeners). */
 int corq_core_listen(
 	struct corq_core *core, const struct corq_listen_opts *opts, struct corq_listener **out);
 /* New SYNs are refused (RST) at once; half-open ones are dropped; accepted connections stay. */
@@ -101,7 +102,8 @@ void corq_listener_close(struct corq_core *core, struct corq_listener *listener)
 struct corq_connect_opts {
 	struct corq_addr raddr;
 	uint16_t rport;
-	uint16_t lport;         /* 0: chosen from this core's ports (RFC 6056) */
+	uint16_t lport; /* 0: chosen from this core's ports (RFC 6056). Among several cores only a
+			   port of this core is possible, else -EADDRNOTAVAIL */
 	struct corq_addr laddr; /* all zero: chosen, in turn over the address range */
 	const struct corq_ops *ops;
 	void *user;

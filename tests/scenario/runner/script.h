@@ -162,7 +162,7 @@ struct script *script_load(const char *path, char *err, size_t err_len);
 struct script *script_parse(const char *name, const char *text, char *err, size_t err_len);
 void script_free(struct script *s);
 
-/* ---- between parse.c and parse_segment.c ---- */
+/* ---- between parse.c, parse_value.c and parse_segment.c ---- */
 
 struct parser;
 
@@ -173,6 +173,10 @@ bool parser_fail(struct parser *p, const char *fmt, ...) __attribute__((format(p
 
 bool parse_value(struct parser *p, const char *word, struct value *out);
 bool parse_number(struct parser *p, const char *word, int64_t *out);
+/* A number with a unit: ns us ms s d; without one it is seconds. */
+bool parse_duration(struct parser *p, const char *s, int64_t *ns);
+/* [+]T, [+]T..T, either with ~TOLERANCE, into the statement. Changes word. */
+bool parse_time(struct parser *p, char *word, struct stmt *st);
 bool parse_packet(struct parser *p, char **words, unsigned n, bool inject, struct packet_spec *out);
 /* errno names with or without '-', or a number. */
 bool parse_errno(const char *word, int64_t *out);

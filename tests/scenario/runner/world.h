@@ -113,12 +113,28 @@ struct world {
 
 /* Runs a script. True if it held. */
 bool world_run(struct script *s, bool verbose, const char *pcap_dir);
+/* Turns until the core has nothing to do at this moment. */
+void world_settle(struct world *w, const struct stmt *st);
+/* Forgets what was sent. */
+void world_drain(struct world *w);
+
+/* ---- world.c ---- */
+
+void world_init(struct world *w, struct script *s, bool verbose, const char *pcap_dir);
+void world_free(struct world *w);
+/* Makes the core, at the first statement that is no option. */
+void world_start(struct world *w, const struct stmt *st);
+/* After the last statement: nothing unexpected; then everything ends and is counted. */
+void world_check_end(struct world *w);
+void world_clean_up(struct world *w);
 _Noreturn void world_fail(struct world *w, const struct stmt *st, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+_Noreturn void world_fail_unexpected(struct world *w, const struct stmt *st);
 void world_trace(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Trace and capture of a script that ends by a signal. */
 void world_dump_now(void);
 uint64_t world_time(const struct world *w); /* since the start of the script */
+struct flow *world_flow_new(struct world *w, const char *name);
 struct flow *world_flow_of(struct world *w, const struct corq_addr *peer, uint16_t pport,
 	const struct corq_addr *local, uint16_t lport);
 
