@@ -48,7 +48,7 @@ struct bench {
 	uint64_t conns, requests, mib;
 	uint32_t slots, request, response, addrs, time_wait;
 	unsigned runs;
-	bool check, ipv6, only_conn;
+	bool check, ipv6, only_conn, verbose;
 };
 
 static const char *const stage_names[6] = {"rx", "input", "timers", "events", "build", "tx"};
@@ -153,9 +153,23 @@ start(struct bench *b, enum load_kind kind)
 		die("cannot start the load");
 }
 
+/* What was dropped, or is worth knowing, since the engines started. */
+static void
+print_reasons(const struct bench *b)
+{
+	for (unsigned i = 0; i < 2; i++)
+		for (unsigned r = CORQ_R_NONE + 1; r < CORQ_R_COUNT; r++)
+			if (b->side[i].core->eng.reasons[r])
+				fprintf(stderr, "%s: %" PRIu64 " x %s\n", b->side[i].name,
+					b->side[i].core->eng.reasons[r],
+					corq_reason_text(r));
+}
+
 static void
 stop(struct bench *b)
 {
+	if (b->verbose)
+		print_reasons(b);
 	load_client_end(&b->client);
 	load_server_end(&b->server);
 	for (unsigned i = 0; i < 2; i++)
@@ -339,6 +353,7 @@ static const struct option options[] = {
 	{"cpu", required_argument, NULL, 'p'},
 	{"only-conn", no_argument, NULL, 'o'},
 	{"ip6", no_argument, NULL, '6'},
+	{"verbose", no_argument, NULL, 'v'},
 	{"check", no_argument, NULL, 'k'},
 	{"help", no_argument, NULL, 'h'},
 	{0},
@@ -350,7 +365,7 @@ usage(int status)
 	fprintf(status ? stderr : stdout,
 		"usage: bench_engine [--conns N] [--requests N] [--mib N] [--slots N] [--size BYTES]\n"
 		"                    [--addrs N] [--time-wait RECORDS] [--runs N] [--cpu N]\n"
-		"                    [--only-conn] [--ip6] [--check]\n");
+		"                    [--only-conn] [--ip6] [--check] [--verbose]\n");
 	exit(status);
 }
 
@@ -412,6 +427,9 @@ main(int argc, char **argv)
 			break;
 		case '6':
 			b.ipv6 = true;
+			break;
+		case 'v':
+			b.verbose = true;
 			break;
 		case 'k':
 			b.check = true;

@@ -112,10 +112,6 @@ build_request(struct job *job)
 	free(bytes);
 	run->request = job->request;
 	run->request_len = len;
-	if (job->opts.verbosity >= 2)
-		fprintf(job->out, "INFO: %s header == \n---\n%.*s\n---\n",
-			ab_options_method(&job->opts), (int)(len - job->opts.body_len),
-			job->request);
 	if (corq_mem_register(run->inst, job->request, (len + 4095) / 4096 * 4096, NULL, NULL,
 		    &run->request_mem) == 0)
 		return APP_OK;
@@ -392,6 +388,10 @@ run_job(struct job *job, int argc, char **argv)
 	fprintf(job->out, "This is corq ab, version " CORQ_VERSION "\n\n");
 	fprintf(job->out, "Benchmarking %s (be patient)%s", job->host,
 		job->run.heartbeat != 0 ? "\n" : "...");
+	if (job->opts.verbosity >= 2)
+		fprintf(job->out, "INFO: %s header == \n---\n%.*s\n---\n",
+			ab_options_method(&job->opts),
+			(int)(job->run.request_len - job->opts.body_len), job->request);
 	fflush(job->out);
 	running = job->run.inst;
 	app_catch_signals(on_signal);

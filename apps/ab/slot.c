@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * slot.c - the life of one request: connect, write, read, finish, and what can go wrong in each.
- * Callbacks of the on-core API; the hook in gen.c opens connections. See slot.h for the states; finish.c has the end.
+ * Callbacks of the on-core API; the hook in gen.c opens connections, finish.c has the end. See
+ * slot.h for the states.
  */
 #include "ab/slot.h"
 

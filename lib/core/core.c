@@ -120,7 +120,7 @@ corq_tcp_config_resolve(struct corq_tcp_config *out, const struct corq_config *i
 	out->fin_wait2_ticks = ms_to_ticks(or_default(in->fin_wait2_ms, 60000));
 	out->tw_ticks = ms_to_ticks(or_default(in->tw_time_ms, 60000));
 	out->reuse_delay_ticks = ms_to_ticks(or_default(in->reuse_delay_ms, 2));
-	out->syn_retries = (uint8_t)CORQ_MIN(or_default(in->syn_retries, 6), 100u);
+	out->syn_retries = (uint8_t)CORQ_MIN(or_default(in->syn_retries, 7), 100u);
 	out->synack_retries = 5;
 	out->data_retries = (uint8_t)CORQ_MIN(or_default(in->data_retries, 15), 100u);
 	out->timewait = (uint8_t)in->timewait;

@@ -158,7 +158,7 @@ fill_tx_frames(struct corq_core *core)
 	struct corq_engine *e = &core->eng;
 	uint32_t want = CORQ_TX_BUDGET + CORQ_TXF_RESERVE;
 
-	if (e->n_txf >= want / 2)
+	if (e->n_txf >= CORQ_TX_BUDGET) /* enough for a whole turn */
 		return;
 	e->n_txf += core->port->ops->tx_alloc(
 		core->port, e->txf + e->n_txf, (uint16_t)(want - e->n_txf));

@@ -7,25 +7,25 @@
  *   what is queued, and the state          decision
  *   nothing, no FIN                        NOTHING
  *   nothing, FIN; window and cwnd >= 1     bare FIN (R2, R6)
+ *   less than a segment, no FIN, no flush
+ *     (uncork, NODELAY, ceiling), and
+ *     corked or MORE                       wait, whatever the windows say (CORK wins over NODELAY)
+ *     Nagle: an earlier short segment is   wait (Minshall)
+ *       unacknowledged
  *   all fits the windows:
  *     FIN queued                           all at once, PSH; FIN rides if one more number fits the
  *                                          peer's window (R1, R4, R5: else it follows alone)
- *     last part is a full segment          all at once, PSH
- *     last part is short and
- *       flushed (uncork, NODELAY, ceiling) all, PSH
- *       corked or MORE                     full segments only; the tail waits (CORK wins over
- *                                          NODELAY)
- *       Nagle, an earlier short segment    full segments only; the tail waits (Minshall)
- *         is unacknowledged
- *       otherwise                          all, PSH
+ *     last part is short and held as above full segments only; the tail waits
+ *     otherwise                            all, PSH
  *   the windows cut it:
  *     at least one full segment fits       as many full segments as fit, no PSH
+ *     cwnd cuts below one                  wait for an ACK
  *     peer's window cuts below one, and
- *       it is at least half the largest    what fits, PSH (RFC 9293 3.8.6.2.1)
+ *       Nagle as above                     wait for an ACK (RFC 9293 3.8.6.2.1 (3), in brackets)
+ *       it is at least half the largest    what fits, PSH (RFC 9293 3.8.6.2.1 (3), (4))
  *         window seen, or the override
  *         timer fired
  *       otherwise                          wait: for the window (nothing in flight: persist)
- *     cwnd cuts below one                  wait for an ACK
  *
  * FIN costs one sequence number and no byte of the segment (R3).
  */
@@ -68,6 +68,22 @@ corq_cork_held(enum corq_cork_hold why)
 	return (struct corq_cork_out){.hold = why};
 }
 
+/* Minshall's Nagle: a short segment waits for the ACK of an earlier one. */
+static inline bool
+corq_cork_nagle(const struct corq_cork_in *in)
+{
+	return in->small_out && !in->nodelay && !in->fin && !in->flush;
+}
+
+/* What a short last segment waits for; a FIN behind it and a flush let it go. */
+static inline enum corq_cork_hold
+corq_cork_tail(const struct corq_cork_in *in)
+{
+	if ((in->cork || in->more) && !in->fin && !in->flush)
+		return CORQ_HOLD_CORK;
+	return corq_cork_nagle(in) ? CORQ_HOLD_NAGLE : CORQ_HOLD_NONE;
+}
+
 /* The windows cut the queue at `fit` bytes. */
 static inline struct corq_cork_out
 corq_cork_cut(const struct corq_cork_in *in, uint32_t fit)
@@ -78,6 +94,8 @@ corq_cork_cut(const struct corq_cork_in *in, uint32_t fit)
 		return (struct corq_cork_out){.len = full};
 	if (in->cwnd_room < in->mss && in->cwnd_room < in->wnd_room && in->cwnd_room < in->unsent)
 		return corq_cork_held(CORQ_HOLD_CWND);
+	if (corq_cork_nagle(in))
+		return corq_cork_held(CORQ_HOLD_NAGLE);
 	if (fit && (in->override || fit >= in->max_wnd / 2))
 		return (struct corq_cork_out){.len = fit, .psh = true};
 	return corq_cork_held(CORQ_HOLD_WND);
@@ -87,7 +105,7 @@ static inline struct corq_cork_out
 corq_cork_decide(const struct corq_cork_in *in)
 {
 	uint32_t fit = CORQ_MIN(in->wnd_room, in->cwnd_room);
-	uint32_t tail = in->unsent % in->mss;
+	enum corq_cork_hold tail = corq_cork_tail(in);
 
 	if (in->unsent == 0) {
 		if (!in->fin)
@@ -98,24 +116,16 @@ corq_cork_decide(const struct corq_cork_in *in)
 			return corq_cork_held(CORQ_HOLD_CWND);
 		return (struct corq_cork_out){.fin = true};
 	}
+	if (in->unsent < in->mss && tail != CORQ_HOLD_NONE)
+		return corq_cork_held(tail);
 	if (in->unsent > fit)
 		return corq_cork_cut(in, CORQ_MIN(fit, in->max_len));
 	if (in->unsent > in->max_len)
 		return (struct corq_cork_out){.len = in->max_len - in->max_len % in->mss};
-	if (in->fin)
-		return (struct corq_cork_out){
-			.len = in->unsent, .psh = true, .fin = in->wnd_room > in->unsent};
-	if (tail && !in->flush) {
-		enum corq_cork_hold why = in->cork || in->more ? CORQ_HOLD_CORK : CORQ_HOLD_NONE;
-
-		if (why == CORQ_HOLD_NONE && !in->nodelay && in->small_out)
-			why = CORQ_HOLD_NAGLE;
-		if (why != CORQ_HOLD_NONE && in->unsent < in->mss)
-			return corq_cork_held(why);
-		if (why != CORQ_HOLD_NONE)
-			return (struct corq_cork_out){.len = in->unsent - tail};
-	}
-	return (struct corq_cork_out){.len = in->unsent, .psh = true};
+	if (tail != CORQ_HOLD_NONE && in->unsent % in->mss)
+		return (struct corq_cork_out){.len = in->unsent - in->unsent % in->mss};
+	return (struct corq_cork_out){
+		.len = in->unsent, .psh = true, .fin = in->fin && in->wnd_room > in->unsent};
 }
 
 #endif

@@ -125,7 +125,9 @@ peer_fin(struct corq_engine *e, struct corq_conn *c)
 	if (w)
 		w->fin_ooo = 0; /* this one, or an earlier copy of it */
 	c->rcv_nxt++;
-	c->flags |= CORQ_CF_PEER_FIN | CORQ_CF_ACK_DELAY;
+	/* The ACK may ride on data or FIN of ours, unless ours have all left. */
+	c->flags |= CORQ_CF_PEER_FIN |
+		    (c->flags & CORQ_CF_FIN_SENT ? CORQ_CF_ACK_NOW : CORQ_CF_ACK_DELAY);
 	if (!(c->flags & CORQ_CF_ORPHAN))
 		corq_conn_event(e, c, CORQ_EV_PEER_FIN);
 	corq_conn_mark_send(e, c);
@@ -555,6 +557,7 @@ input_syn_sent(struct corq_engine *e, struct corq_conn *c, struct corq_seg *seg)
 		/* An old connection answered (its TIME_WAIT, or a half-dead peer). Our RST clears
 		 * it; ask again now rather than in a second (gvisor#7619, SEMANTICS H12). */
 		if (!(seg->flags & CORQ_TH_SYN) && c->backoff < e->cfg.syn_retries) {
+			c->backoff++; /* it is a retry: a peer that ignores our RST ends them */
 			c->flags |= CORQ_CF_SYN;
 			corq_conn_mark_urgent(e, c);
 		}

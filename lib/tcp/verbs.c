@@ -33,7 +33,7 @@ is_any(const struct corq_addr *a)
 
 /* Whether the tuple is free for us now; takes over a waiting one where the mode allows. */
 static bool
-tuple_free(struct corq_engine *e, const struct corq_key *key, uint64_t *hash, uint32_t *isn_above)
+tuple_free(struct corq_engine *e, const struct corq_key *key, uint64_t hash, uint32_t *isn_above)
 {
 	uint32_t val;
 
@@ -41,12 +41,36 @@ tuple_free(struct corq_engine *e, const struct corq_key *key, uint64_t *hash, ui
 	 * connects. */
 	if (corq_listener_find(e, key))
 		return false;
-	*hash = corq_engine_hash(e, key);
-	val = corq_engine_lookup(e, key, *hash);
+	val = corq_engine_lookup(e, key, hash);
 	if (val == CORQ_NONE)
 		return true;
 	return (val & CORQ_VAL_RECORD) &&
 	       corq_time_wait_reuse(e, val & ~CORQ_VAL_RECORD, isn_above);
+}
+
+/* The next port of the destination's walk, into key; returns the tuple's hash. */
+static uint64_t
+next_port(struct corq_engine *e, struct corq_dest *d, struct corq_key *key)
+{
+	if (CORQ_LIKELY(d->ahead)) {
+		key->lport = d->ahead;
+		d->ahead = 0;
+		return d->ahead_hash;
+	}
+	key->lport = corq_ports_next(&e->ports, d);
+	return corq_engine_hash(e, key);
+}
+
+/* The table is large and tuples are scattered on purpose: the line that the next connect to this
+ * destination would miss is fetched during this one. Not for the shared entry (never live). */
+static void
+look_ahead(struct corq_engine *e, struct corq_dest *d, struct corq_key key)
+{
+	if (!d->live)
+		return;
+	d->ahead_hash = next_port(e, d, &key);
+	d->ahead = key.lport;
+	corq_table_prefetch(&e->table, d->ahead_hash);
 }
 
 /* A free port towards the destination from laddr; false when there is none. */
@@ -63,9 +87,10 @@ choose_port(struct corq_engine *e, struct corq_key *key, uint32_t laddr, uint64_
 		tries = CORQ_MIN(tries, REUSE_TRIES);
 	}
 	while (tries--) {
-		key->lport = corq_ports_next(&e->ports, d);
-		if (tuple_free(e, key, hash, isn_above)) {
+		*hash = next_port(e, d, key);
+		if (tuple_free(e, key, *hash, isn_above)) {
 			corq_ports_take(&e->ports, d);
+			look_ahead(e, d, *key);
 			return true;
 		}
 	}
@@ -93,7 +118,8 @@ choose_tuple(struct corq_engine *e, const struct corq_connect_opts *o, struct co
 		}
 		if (o->lport) {
 			key->lport = o->lport;
-			return tuple_free(e, key, hash, isn_above) ? 0 : -EADDRINUSE;
+			*hash = corq_engine_hash(e, key);
+			return tuple_free(e, key, *hash, isn_above) ? 0 : -EADDRINUSE;
 		}
 		if (choose_port(e, key, *laddr, hash, isn_above))
 			return 0;

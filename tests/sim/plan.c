@@ -120,6 +120,7 @@ sim_mem_release(struct corq_core *core, void *arg, uint64_t cookie)
 static ssize_t
 write_borrowed(struct sim_side *s, struct sim_ep *ep, uint32_t len, unsigned flags)
 {
+	struct corq_mem *mem = (struct corq_mem *)&s->tc.regions[s->region];
 	uint32_t i = 0;
 	ssize_t n;
 
@@ -128,7 +129,8 @@ write_borrowed(struct sim_side *s, struct sim_ep *ep, uint32_t len, unsigned fla
 	if (i == SIM_SLOTS || len > SIM_SLOT_BYTES)
 		return -EAGAIN;
 	sim_stream(ep->key, ep->written, s->arena + i * SIM_SLOT_BYTES, len);
-	n = corq_tcp_write_mem(&s->tc.core->eng, ep->conn, s->region, s->arena + i * SIM_SLOT_BYTES,
+	n = corq_conn_write_mem(s->tc.core, ep->conn, mem,
+		s->arena + i * SIM_SLOT_BYTES,
 		len, flags, i);
 	if (n < 0)
 		return n;

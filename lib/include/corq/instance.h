@@ -61,9 +61,9 @@ struct corq_config {
 	uint32_t rto_init_ms;      /* 0: 1000 (RFC 6298 2.1) */
 	uint32_t rto_max_ms;       /* 0: 60000 (RFC 6298 2.5) */
 	uint32_t delack_ms;        /* 0: 40; at most 500 (RFC 1122 4.2.3.2) */
-	uint32_t syn_retries;      /* 0: 6; SYN-ACK 5 */
-	uint32_t data_retries;     /* 0: 15 (R2, RFC 9293 3.8.3) */
-	uint32_t fin_wait2_ms;     /* orphaned; 0: 60000 */
+	uint32_t syn_retries;  /* 0: 7, in all 183 s (RFC 1122 4.2.3.5: at least 180); SYN-ACK 5 */
+	uint32_t data_retries; /* 0: 15 (R2, RFC 9293 3.8.3) */
+	uint32_t fin_wait2_ms; /* orphaned; 0: 60000 */
 	enum corq_timewait timewait;
 	uint32_t tw_time_ms;     /* 0: 60000 */
 	uint32_t reuse_delay_ms; /* 0: 2 timestamp ticks = 2 */

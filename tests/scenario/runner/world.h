@@ -97,7 +97,6 @@ struct world {
 	uint8_t *pattern; /* what the program writes: WORLD_PATTERN bytes and one period */
 	uint16_t region;
 	uint64_t released; /* borrowed writes given back */
-	uint64_t forced_repeat;
 	struct pcapbuf *pcap;
 	char **trace;
 	unsigned n_trace;
