@@ -206,7 +206,7 @@ begin(struct bench *b)
 	for (unsigned i = 0; i < 2; i++) {
 		struct side *s = &b->side[i];
 
-		corq_core_stats(s->core, &s->at);
+		corq_core_usage(s->core, &s->at);
 		s->cycles = s->turns = s->busy = s->paused = 0;
 		memset(s->stage, 0, sizeof(s->stage));
 	}
@@ -268,7 +268,7 @@ report(struct bench *b, const char *load, double units, const char *unit)
 		struct corq_stats now;
 		double pk;
 
-		corq_core_stats(s->core, &now);
+		corq_core_usage(s->core, &now);
 		pk = (double)packets_of(s, &now);
 		packets += (double)(now.tx_packets - s->at.tx_packets);
 		seam += (double)seam_cycles(b, i);

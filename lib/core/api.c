@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * api.c - the on-core API (<corq/core.h>) over the engine's verbs. Nothing but the step from core
- * to engine, and from registered memory to its region number. The core's thread only; the figures
- * of corq_core_stats may be read from any thread (each word by itself).
+ * to engine, and from registered memory to its region number. The core's thread only.
  */
 #include "core/core.h"
 
@@ -247,10 +246,4 @@ corq_conn_get_info(
 	struct corq_core *core, const struct corq_conn *conn, struct corq_conn_info *info)
 {
 	corq_tcp_get_info(&core->eng, conn, info);
-}
-
-void
-corq_core_stats(const struct corq_core *core, struct corq_stats *out)
-{
-	corq_core_usage((struct corq_core *)(uintptr_t)core, out);
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * core.c - a core in given memory: sizes, set-up, addresses and ports, what is alive on it.
+ * core.c - a core in given memory: sizes, set-up, addresses and ports.
  *
- * Called by the thread that sets up, before the core runs; corq_core_usage by the core's thread, or
- * when it has stopped.
+ * Called by the thread that sets up, before the core runs or when it has stopped.
  */
 #include "core/core.h"
 
@@ -255,30 +254,4 @@ corq_core_drain(struct corq_core *core)
 	core->port->ops->free_bulk(core->port, core->tx, (uint16_t)core->n_tx);
 	core->port->ops->free_bulk(core->port, e->txf, (uint16_t)e->n_txf);
 	core->n_tx = e->n_txf = 0;
-}
-
-void
-corq_core_usage(struct corq_core *core, struct corq_stats *out)
-{
-	struct corq_engine *e = &core->eng;
-
-	*out = e->stats;
-	out->used_conns = corq_pool_used(&e->conns);
-	out->used_work = corq_pool_used(&e->works);
-	out->used_txrec = corq_pool_used(&e->txrecs);
-	out->used_records = corq_pool_used(&e->records);
-	out->used_chunks = corq_pool_used(&e->chunks.pool[CORQ_CHUNK_CLASS_PLAIN]);
-	out->used_blocks = corq_pool_used(&e->chunks.pool[CORQ_CHUNK_CLASS_SMALL]) +
-			   corq_pool_used(&e->chunks.pool[CORQ_CHUNK_CLASS_LARGE]);
-	out->used_handles = e->lane->n_used;
-	out->used_held_frames = e->chunks.n_held;
-	out->used_tx_frames = core->n_tx + e->n_txf;
-	out->ports_total = (uint64_t)e->ports.n * e->n_addrs;
-	out->ports_used = e->ports.n_used;
-	out->ports_waiting = e->ports.n_waiting;
-	out->ports_recycled = e->ports.n_recycled;
-	out->ports_refused = e->ports.n_refused;
-	out->tx_full = core->port->n_tx_full;
-	out->rx_missed = core->port->n_rx_missed;
-	out->rx_nombuf = core->port->n_rx_nombuf;
 }

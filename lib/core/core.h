@@ -44,6 +44,8 @@ struct corq_core_config {
 	bool idle_sleep; /* back off by sleeping when idle (off: pause only) */
 };
 
+#define CORQ_STATS_WORDS (sizeof(struct corq_stats) / sizeof(uint64_t))
+
 struct corq_region { /* registered memory, shared by all cores, fixed after start */
 	const uint8_t *base;
 	size_t len;
@@ -85,6 +87,10 @@ struct corq_core {
 	uint32_t *n_regions;
 	struct corq_instance *inst;
 	_Atomic uint32_t stop; /* written by any thread, read by the run loop */
+	uint64_t figures_at;   /* when they were copied last */
+	bool figures_old;      /* something was done since then */
+	/* Read by any thread (figures.c): the words of struct corq_stats, then the reasons. */
+	_Atomic uint64_t figures[CORQ_STATS_WORDS + CORQ_R_COUNT];
 };
 
 /* Bytes of zeroed, line-aligned memory that a core wants (sparse: untouched pages cost nothing). */
@@ -109,8 +115,13 @@ unsigned corq_core_events(struct corq_core *core);
 void corq_link_arp_input(struct corq_core *core, struct corq_frame *f);
 void corq_link_icmp_input(struct corq_core *core, struct corq_seg *seg, const struct corq_key *key);
 void corq_link_poll(struct corq_core *core);
-/* Everything that is alive on the core, for leak checks: conns, records by kind, work blocks,
- * chunks, frames held, handles, ports (see struct corq_stats used_*). */
+/* The core's figures as they are now, on its own thread: all of struct corq_stats, with everything
+ * that is alive (used_*) for leak checks. */
 void corq_core_usage(struct corq_core *core, struct corq_stats *out);
+/* Copies them for other threads (figures.c): now, or at the end of a turn when it is time to. */
+void corq_core_publish(struct corq_core *core);
+void corq_core_publish_due(struct corq_core *core, bool busy);
+/* The reason's count in that copy. Any thread. */
+uint64_t corq_core_reason_count(const struct corq_core *core, unsigned i);
 
 #endif

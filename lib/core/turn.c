@@ -278,6 +278,7 @@ corq_core_turn_tail(struct corq_core *core, unsigned n_rx)
 	core->stage[0] += corq_cycles() - t; /* giving back is part of receiving */
 	busy = n_rx || n_hand || n_fired || n_events || n_sent;
 	count_cycles(core, busy); /* 10 */
+	corq_core_publish_due(core, busy);
 	return busy;
 }
 

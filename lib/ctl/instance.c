@@ -4,8 +4,8 @@
  * registered memory and the sums of figures.
  *
  * Set-up and end are one thread's business. While it runs, corq_stop may be called from anywhere (a
- * signal handler too: it stores one word a core), and figures may be read by any thread: each is a
- * word of its own that only its core writes.
+ * signal handler too: it stores one word a core), and figures may be read by any thread:
+ * each is a word of its own that only its core writes (core/figures.c).
  */
 #include "base/atomic.h"
 #include "base/rand.h"
@@ -59,8 +59,16 @@ parse_side(struct corq_instance *inst, enum corq_side side, const char *text, co
 {
 	struct corq_addr_range *r = &inst->addr[side];
 
-	if (corq_addr_parse_range(text, r) == 0)
-		return 0;
+	if (corq_addr_parse_range(text, r) == 0) {
+		if (corq_addr_is_v4(&r->first))
+			return 0;
+		snprintf(err, err_len,
+			"%s '%s': IPv6 needs neighbour discovery, which corq does not have yet; "
+			"give "
+			"an IPv4 address",
+			what, text);
+		return -EAFNOSUPPORT;
+	}
 	snprintf(err, err_len,
 		"%s '%s': give an address with its prefix, A/len, or a range, A-B/len", what, text);
 	return -EINVAL;
@@ -283,7 +291,8 @@ last_turns(struct corq_core *core)
 {
 	for (int i = 0; i < 64; i++)
 		if (!corq_core_turn(core) && core->n_tx == 0)
-			return;
+			break;
+	corq_core_publish(core);
 }
 
 static int
@@ -402,6 +411,6 @@ corq_reason_count(const struct corq_instance *inst, unsigned i)
 	uint64_t n = 0;
 
 	for (unsigned c = 0; c < inst->m.n_ports; c++)
-		n += inst->core[c]->eng.reasons[i];
+		n += corq_core_reason_count(inst->core[c], i);
 	return n;
 }

@@ -92,7 +92,7 @@ corq_cork_cut(const struct corq_cork_in *in, uint32_t fit)
 
 	if (full)
 		return (struct corq_cork_out){.len = full};
-	if (in->cwnd_room < in->mss && in->cwnd_room < in->wnd_room && in->cwnd_room < in->unsent)
+	if (in->cwnd_room < in->wnd_room)
 		return corq_cork_held(CORQ_HOLD_CWND);
 	if (corq_cork_nagle(in))
 		return corq_cork_held(CORQ_HOLD_NAGLE);

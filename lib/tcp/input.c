@@ -548,7 +548,9 @@ syn_sent_syn(struct corq_engine *e, struct corq_conn *c, struct corq_seg *seg)
 static enum corq_reason
 input_syn_sent(struct corq_engine *e, struct corq_conn *c, struct corq_seg *seg)
 {
-	bool ack_ok = (seg->flags & CORQ_TH_ACK) && seg->ack == c->snd_una + 1;
+	/* Of a SYN that has left: one that waits in its queue cannot be answered. */
+	bool ack_ok = (seg->flags & CORQ_TH_ACK) && seg->ack == c->snd_nxt &&
+		c->snd_nxt != c->snd_una;
 
 	if ((seg->flags & CORQ_TH_ACK) && !ack_ok) { /* first: the ACK bit */
 		if (seg->flags & CORQ_TH_RST)

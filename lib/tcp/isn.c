@@ -46,16 +46,32 @@ stamp_of(uint64_t now_ns)
 	return (uint32_t)(now_ns / CORQ_NS_PER_S) + 1;
 }
 
+uint64_t
+corq_isn_hash(const struct corq_isn *isn, const struct corq_key *key)
+{
+	uint64_t h = tuple_hash(isn, key);
+
+	CORQ_PREFETCH(&isn->cache[(uint32_t)(h >> 32) & isn->mask]);
+	return h;
+}
+
 uint32_t
 corq_isn_new(
 	const struct corq_isn *isn, const struct corq_key *key, uint64_t now_ns, uint32_t *ts_off)
 {
-	uint64_t h = tuple_hash(isn, key);
+	return corq_isn_of(isn, tuple_hash(isn, key), now_ns, ts_off);
+}
+
+uint32_t
+corq_isn_of(const struct corq_isn *isn, uint64_t h, uint64_t now_ns, uint32_t *ts_off)
+{
 	uint32_t tag = (uint32_t)(h >> 32), at_s;
 	uint32_t seq = (uint32_t)h + (uint32_t)(now_ns >> ISN_CLOCK_SHIFT);
 	const struct corq_isn_entry *c = &isn->cache[tag & isn->mask];
 
 	*ts_off = tag;
+	if (!isn->any) /* a server's cache stays empty: do not even look */
+		return seq;
 	at_s = c->at_s;
 	if (at_s && c->tag == tag && stamp_of(now_ns) - at_s < ISN_KEEP_S &&
 		!corq_seq_gt(seq, c->snd_nxt))
@@ -78,6 +94,7 @@ corq_isn_leave(struct corq_isn *isn, const struct corq_key *key, uint32_t snd_nx
 void
 corq_isn_leave_off(struct corq_isn *isn, uint32_t ts_off, uint32_t snd_nxt, uint64_t now_ns)
 {
+	isn->any = true;
 	isn->cache[ts_off & isn->mask] = (struct corq_isn_entry){
 		.tag = ts_off, .snd_nxt = snd_nxt, .at_s = stamp_of(now_ns)};
 }

@@ -26,6 +26,7 @@ struct corq_isn {
 	struct corq_sipkey key;
 	struct corq_isn_entry *cache;
 	uint32_t mask; /* entries - 1 */
+	bool any;      /* something was written */
 };
 
 size_t corq_isn_bytes(uint32_t entries); /* entries: a power of two */
@@ -35,6 +36,11 @@ void corq_isn_init(
 /* The ISN of a new connection of this tuple; *ts_off gets the timestamp offset. */
 uint32_t corq_isn_new(
 	const struct corq_isn *isn, const struct corq_key *key, uint64_t now_ns, uint32_t *ts_off);
+/* The same in two steps, for who knows the tuple before the moment: the first has the cache's line
+ * fetched that the second reads. */
+uint64_t corq_isn_hash(const struct corq_isn *isn, const struct corq_key *key);
+uint32_t corq_isn_of(
+	const struct corq_isn *isn, uint64_t hash, uint64_t now_ns, uint32_t *ts_off);
 /* The offset alone (records recompute it). */
 uint32_t corq_isn_ts_off(const struct corq_isn *isn, const struct corq_key *key);
 /* Remembers where a tuple's sending ended. */

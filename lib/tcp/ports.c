@@ -49,6 +49,7 @@ void
 corq_ports_add(struct corq_ports *p, uint16_t port)
 {
 	CORQ_ASSERT(p->n < PORTS_MAX && (p->n == 0 || p->list[p->n - 1] < port));
+	p->gaps |= p->n && p->list[p->n - 1] + 1 != port;
 	p->list[p->n++] = port;
 }
 
@@ -142,11 +143,13 @@ uint16_t
 corq_ports_next(struct corq_ports *p, struct corq_dest *d)
 {
 	uint64_t tweak = dest_hash(p, &d->raddr, d->rport, d->laddr_idx);
+	uint32_t i;
 
 	CORQ_ASSERT(p->n > 0);
 	if (CORQ_UNLIKELY(d->position >= p->n))
 		d->position %= p->n;
-	return p->list[corq_perm(&p->key, tweak, p->n, d->position++)];
+	i = corq_perm(&p->key, tweak, p->n, d->position++);
+	return p->gaps ? p->list[i] : (uint16_t)(p->list[0] + i);
 }
 
 void

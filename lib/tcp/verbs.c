@@ -48,34 +48,48 @@ tuple_free(struct corq_engine *e, const struct corq_key *key, uint64_t hash, uin
 	       corq_time_wait_reuse(e, val & ~CORQ_VAL_RECORD, isn_above);
 }
 
-/* The next port of the destination's walk, into key; returns the tuple's hash. */
-static uint64_t
+struct hashes {
+	uint64_t table, isn;
+};
+
+static struct hashes
+hash_tuple(const struct corq_engine *e, const struct corq_key *key)
+{
+	return (struct hashes){corq_engine_hash(e, key), corq_isn_hash(&e->isn, key)};
+}
+
+/* The next port of the destination's walk, into key; returns the tuple's hashes. */
+static struct hashes
 next_port(struct corq_engine *e, struct corq_dest *d, struct corq_key *key)
 {
 	if (CORQ_LIKELY(d->ahead)) {
 		key->lport = d->ahead;
 		d->ahead = 0;
-		return d->ahead_hash;
+		return (struct hashes){d->ahead_hash, d->ahead_isn};
 	}
 	key->lport = corq_ports_next(&e->ports, d);
-	return corq_engine_hash(e, key);
+	return hash_tuple(e, key);
 }
 
-/* The table is large and tuples are scattered on purpose: the line that the next connect to this
- * destination would miss is fetched during this one. Not for the shared entry (never live). */
+/* The table is large and tuples are scattered on purpose: the lines that the next connect to this
+ * destination would miss are fetched during this one. Not for the shared entry (never live). */
 static void
 look_ahead(struct corq_engine *e, struct corq_dest *d, struct corq_key key)
 {
+	struct hashes h;
+
 	if (!d->live)
 		return;
-	d->ahead_hash = next_port(e, d, &key);
+	h = next_port(e, d, &key);
 	d->ahead = key.lport;
-	corq_table_prefetch(&e->table, d->ahead_hash);
+	d->ahead_hash = h.table;
+	d->ahead_isn = h.isn;
+	corq_table_prefetch(&e->table, h.table);
 }
 
 /* A free port towards the destination from laddr; false when there is none. */
 static bool
-choose_port(struct corq_engine *e, struct corq_key *key, uint32_t laddr, uint64_t *hash,
+choose_port(struct corq_engine *e, struct corq_key *key, uint32_t laddr, struct hashes *hash,
 	uint32_t *isn_above)
 {
 	struct corq_dest *d = corq_ports_dest(&e->ports, &key->raddr, key->rport, laddr);
@@ -88,7 +102,7 @@ choose_port(struct corq_engine *e, struct corq_key *key, uint32_t laddr, uint64_
 	}
 	while (tries--) {
 		*hash = next_port(e, d, key);
-		if (tuple_free(e, key, *hash, isn_above)) {
+		if (tuple_free(e, key, hash->table, isn_above)) {
 			corq_ports_take(&e->ports, d);
 			look_ahead(e, d, *key);
 			return true;
@@ -100,7 +114,7 @@ choose_port(struct corq_engine *e, struct corq_key *key, uint32_t laddr, uint64_
 /* Local addresses are taken in turn; all are tried before the open is refused. */
 static int
 choose_tuple(struct corq_engine *e, const struct corq_connect_opts *o, struct corq_key *key,
-	uint32_t *laddr, uint64_t *hash, uint32_t *isn_above)
+	uint32_t *laddr, struct hashes *hash, uint32_t *isn_above)
 {
 	uint32_t n = is_any(&o->laddr) ? e->n_addrs : 1;
 
@@ -118,8 +132,8 @@ choose_tuple(struct corq_engine *e, const struct corq_connect_opts *o, struct co
 		}
 		if (o->lport) {
 			key->lport = o->lport;
-			*hash = corq_engine_hash(e, key);
-			return tuple_free(e, key, *hash, isn_above) ? 0 : -EADDRINUSE;
+			*hash = hash_tuple(e, key);
+			return tuple_free(e, key, hash->table, isn_above) ? 0 : -EADDRINUSE;
 		}
 		if (choose_port(e, key, *laddr, hash, isn_above))
 			return 0;
@@ -159,7 +173,7 @@ corq_tcp_connect(struct corq_engine *e, const struct corq_connect_opts *o, struc
 	struct corq_key key = {.raddr = o->raddr, .rport = o->rport};
 	uint32_t laddr = CORQ_NONE, isn_above = 0, idx, iss;
 	struct corq_conn *c;
-	uint64_t hash;
+	struct hashes hash;
 	int err;
 
 	if (!corq_next_hop(e, &o->raddr))
@@ -169,14 +183,14 @@ corq_tcp_connect(struct corq_engine *e, const struct corq_connect_opts *o, struc
 	err = choose_tuple(e, o, &key, &laddr, &hash, &isn_above);
 	if (err)
 		return err;
-	idx = corq_conn_new(e, &key, hash, laddr, &err);
+	idx = corq_conn_new(e, &key, hash.table, laddr, &err);
 	if (idx == CORQ_NONE) {
 		if (!o->lport)
 			corq_ports_give(&e->ports, &key.raddr, key.rport, laddr, false);
 		return -err;
 	}
 	c = corq_conn_at(e, idx);
-	iss = corq_isn_new(&e->isn, &key, e->now_ns, &c->ts_off);
+	iss = corq_isn_of(&e->isn, hash.isn, e->now_ns, &c->ts_off);
 	if (isn_above && corq_seq_lt(iss, isn_above))
 		iss = isn_above;
 	c->snd_una = c->snd_nxt = iss;

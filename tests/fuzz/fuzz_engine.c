@@ -700,7 +700,9 @@ static void
 start(struct fuzz *z)
 {
 	uint8_t a = u8(z), b = u8(z);
-	struct testcore_opts o = {.cfg = {.max_conns = 16,
+	struct testcore_opts o = {.cfg = {.port_first = 10000,
+					  .port_last = 10063,
+					  .max_conns = 16,
 					  .max_time_wait = 1 + (a & 7),
 					  .max_half_open = 1 + (a >> 3 & 7),
 					  .max_fin_wait2 = 1 + (a >> 6),

@@ -30,7 +30,7 @@ captured()
 	lab_in_a timeout 60 ab -q -n "$n" -c 20 "$@" "http://$LAB_IP_B$path" >"$LAB_LOGS/$name.ab"
 	lab_capture_stop
 	lab_expect_ab "$LAB_LOGS/$name.ab" "$n"
-	./check_pcap.py --addr "$LAB_IP_B" --no-reset --complete --peer-retransmissions 100 \
+	./check_pcap.py --addr "$LAB_IP_B" --no-reset --complete --peer-retransmissions 500 \
 		"${checks[@]}" "$LAB_LOGS/$name.pcap"
 }
 

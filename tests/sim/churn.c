@@ -209,7 +209,7 @@ check_end(struct churn *c)
 	double packets;
 
 	for (int i = 0; i < 2; i++)
-		corq_core_stats(c->tc[i].core, &st[i]);
+		corq_core_usage(c->tc[i].core, &st[i]);
 	packets = (double)(st[0].tx_packets + st[1].tx_packets) / (double)c->n;
 	printf("churn: %.4f packets a connection; server: %llu records made, %llu taken over by a "
 	       "SYN, %llu evicted, %llu live\n",

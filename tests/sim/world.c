@@ -269,7 +269,7 @@ check_clean(struct world *w)
 	struct corq_stats st[2];
 
 	for (int i = 0; i < 2; i++) {
-		corq_core_stats(w->side[i].tc.core, &st[i]);
+		corq_core_usage(w->side[i].tc.core, &st[i]);
 		doubled |= w->p.few_ports && st[i].syn_retransmitted;
 	}
 	for (int i = 0; i < 2; i++)

@@ -112,8 +112,9 @@ int corq_mem_register(struct corq_instance *inst, const void *base, size_t len,
 	void (*release)(struct corq_core *core, void *arg, uint64_t cookie), void *arg,
 	struct corq_mem **out);
 
-/* ---- figures: readable from any thread without asking the core; each word is exact, the set is
- * not a snapshot ---- */
+/* ---- figures: readable from any thread without asking the core. While it turns they are at most
+ * 1 ms old, when it stands still or has ended they are of now. Each word is exact, the set is not a
+ * snapshot ---- */
 
 struct corq_stats {
 	uint64_t rx_packets, tx_packets, rx_bytes, tx_bytes;

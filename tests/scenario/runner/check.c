@@ -168,7 +168,7 @@ counter_of(struct world *w, const struct stmt *st)
 	struct corq_stats stats;
 	struct memport_counts n;
 
-	corq_core_stats(w->tc.core, &stats);
+	corq_core_usage(w->tc.core, &stats);
 	for (size_t i = 0; i < CORQ_ARRAY_LEN(counters); i++) {
 		uint64_t v;
 
