@@ -103,8 +103,8 @@ side_init(struct bench *b, unsigned i)
 	s->cfg.prefix_len = b->ipv6 ? 64 : 96 + 8;
 	s->cfg.max_neigh = 1024;
 	bytes = corq_core_bytes(&s->cfg);
-	mem = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	mem = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		-1, 0);
 	if (mem == MAP_FAILED)
 		die("too little memory");
 	madvise(mem, bytes, MADV_HUGEPAGE);
@@ -123,8 +123,7 @@ make_neighbours(struct bench *b)
 		for (uint32_t k = 0; k < n; k++) {
 			struct corq_addr a = corq_engine_laddr_at(&b->side[!i].core->eng, k);
 
-			corq_neigh_set_static(&core->neigh, &a,
-				b->side[!i].core->port->mac,
+			corq_neigh_set_static(&core->neigh, &a, b->side[!i].core->port->mac,
 				core->port->ops->now_ns(core->port));
 		}
 	}
@@ -161,8 +160,7 @@ print_reasons(const struct bench *b)
 		for (unsigned r = CORQ_R_NONE + 1; r < CORQ_R_COUNT; r++)
 			if (b->side[i].core->eng.reasons[r])
 				fprintf(stderr, "%s: %" PRIu64 " x %s\n", b->side[i].name,
-					b->side[i].core->eng.reasons[r],
-					corq_reason_text(r));
+					b->side[i].core->eng.reasons[r], corq_reason_text(r));
 }
 
 static void
@@ -273,8 +271,7 @@ report(struct bench *b, const char *load, double units, const char *unit)
 		packets += (double)(now.tx_packets - s->at.tx_packets);
 		seam += (double)seam_cycles(b, i);
 		all += (double)s->cycles;
-		result_add(r, "cycles", (double)s->cycles / units, "%s.%s.%s", load,
-			s->name, unit);
+		result_add(r, "cycles", (double)s->cycles / units, "%s.%s.%s", load, s->name, unit);
 		result_add(r, "cycles", (double)s->cycles / pk, "%s.%s.segment", load, s->name);
 		for (unsigned k = 0; k < 6; k++)
 			result_add(r, "percent", 100.0 * (double)s->stage[k] / (double)s->cycles,
@@ -363,7 +360,8 @@ static void
 usage(int status)
 {
 	fprintf(status ? stderr : stdout,
-		"usage: bench_engine [--conns N] [--requests N] [--mib N] [--slots N] [--size BYTES]\n"
+		"usage: bench_engine [--conns N] [--requests N] [--mib N] [--slots N] [--size "
+		"BYTES]\n"
 		"                    [--addrs N] [--time-wait RECORDS] [--runs N] [--cpu N]\n"
 		"                    [--only-conn] [--ip6] [--check] [--verbose]\n");
 	exit(status);

@@ -243,7 +243,7 @@ load_client_idle(const struct load_client *c)
 		return c->requests + c->failed >= c->limit;
 	case LOAD_STREAM:
 		return c->bytes == c->limit &&
-			(!c->slots[0].conn || corq_conn_unsent(c->slots[0].conn) == 0);
+		       (!c->slots[0].conn || corq_conn_unsent(c->slots[0].conn) == 0);
 	case LOAD_IDLE:
 		return c->opened + c->failed == c->limit;
 	}

@@ -17,13 +17,18 @@
 
 #define LOAD_REQUEST_MAX 16384
 
-enum load_kind { LOAD_CONN, LOAD_KEEPALIVE, LOAD_STREAM, LOAD_IDLE };
+enum load_kind {
+	LOAD_CONN,
+	LOAD_KEEPALIVE,
+	LOAD_STREAM,
+	LOAD_IDLE
+};
 
 struct load_opts {
 	enum load_kind kind;
-	uint32_t slots;		    /* connections open at once */
+	uint32_t slots;             /* connections open at once */
 	uint32_t request, response; /* bytes */
-	uint32_t open_max;	    /* connections opened in one turn; 0: 256 */
+	uint32_t open_max;          /* connections opened in one turn; 0: 256 */
 	bool check;
 	struct corq_addr server;
 	uint16_t port;
@@ -41,10 +46,10 @@ struct load_client {
 	struct corq_core *core;
 	uint64_t limit; /* connections (keepalive: requests; stream: bytes) to do in all, so far */
 	uint64_t started, opened, done, failed; /* connections; `done` ended in order */
-	uint64_t requests;			/* answered */
+	uint64_t requests;                      /* answered */
 	uint64_t refused; /* connects that found no tuple or no memory: tried again next turn */
-	uint64_t wrong;	  /* answers of another size or with another byte in them */
-	uint64_t bytes;	  /* stream: written; else: received */
+	uint64_t wrong;   /* answers of another size or with another byte in them */
+	uint64_t bytes;   /* stream: written; else: received */
 	int first_error;
 	uint32_t live;
 	bool hold; /* opens none */

@@ -9,7 +9,7 @@
 #include <time.h>
 
 #define PAUSE (1u << 17) /* cycles: no burst takes so long, a pause of the machine does */
-#define RING 4096u /* frames on the wire in one direction, as the loop device's */
+#define RING  4096u      /* frames on the wire in one direction, as the loop device's */
 
 struct ring {
 	struct corq_frame *v[RING];

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RESULT_MAX	128 /* measurements a bench has */
+#define RESULT_MAX      128 /* measurements a bench has */
 #define RESULT_RUNS_MAX 64
 
 struct result {
@@ -28,7 +28,8 @@ struct results {
 void result_add(struct results *r, const char *unit, double value, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 double result_median(const struct result *r);
-/* {"name": "BENCH.NAME", "value": median, "unit": ..., "min", "max", "runs"} a line, and the table. */
+/* {"name": "BENCH.NAME", "value": median, "unit": ..., "min", "max", "runs"} a line, and the table.
+ */
 void result_print(const struct results *r, const char *bench);
 /* The number of an option's text, or the end of the program with one line. */
 uint64_t result_number(const char *option, const char *text, uint64_t min, uint64_t max);

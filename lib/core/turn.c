@@ -29,8 +29,12 @@ parse_burst(struct corq_core *core, struct corq_frame **frames, unsigned n)
 {
 	unsigned m = 0;
 
-	for (unsigned i = 0; i < n; i++)
+	for (unsigned i = 0; i < n; i++) {
 		CORQ_PREFETCH(frames[i]->data);
+		CORQ_PREFETCH(frames[i]->data + CORQ_CACHELINE);
+		if (frames[i]->len > 2 * CORQ_CACHELINE) /* the checksum reads on */
+			CORQ_PREFETCH(frames[i]->data + 2 * CORQ_CACHELINE);
+	}
 	for (unsigned i = 0; i < n; i++) {
 		struct corq_seg *seg = &core->seg[m];
 		struct corq_key *key = &core->key[m];

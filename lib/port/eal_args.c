@@ -56,7 +56,8 @@ corq_eal_check_cores(uint32_t n, bool share_cpus, char *err, size_t errlen)
 	if (n <= n_cpus)
 		return 0;
 	if (!share_cpus) {
-		corq_port_err(err, errlen, "too few cores: %u wanted, %u CPUs to use; --cores fewer, or --share-cpus",
+		corq_port_err(err, errlen,
+			"too few cores: %u wanted, %u CPUs to use; --cores fewer, or --share-cpus",
 			n, n_cpus);
 		return -ERANGE;
 	}

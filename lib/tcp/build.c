@@ -18,6 +18,8 @@
 #include <errno.h>
 
 #define COPY_MAX   256 /* payload up to this is copied even where the port takes chains */
+#define TXF_AHEAD  4   /* packets between the fetch of a frame's lines and their use */
+#define TXF_SHIFT  2
 #define COPY_PARTS 2   /* so is a segment of more chunks than this */
 #define PARTS_MAX  17  /* of a super-segment: 64 KiB in large chunks; devices take about 40 */
 
@@ -25,12 +27,24 @@ struct corq_frame *
 corq_txf_take(struct corq_engine *e, enum corq_txf_use use)
 {
 	uint32_t keep = use == CORQ_TXF_DATA ? CORQ_TXF_RESERVE : 0;
+	struct corq_frame *f;
 
 	if (CORQ_UNLIKELY(e->n_txf <= keep)) {
 		corq_count(e, CORQ_R_TCP_NO_TXFRAME);
 		return NULL;
 	}
-	return e->txf[--e->n_txf];
+	f = e->txf[--e->n_txf];
+	/* A frame comes from the other end of a wire, and so do its lines: those of the headers are
+	 * asked for a few packets ahead, and Ethernet, IPv4 and TCP with timestamps (66 bytes) start
+	 * on a line. */
+	if (CORQ_LIKELY(e->n_txf > TXF_AHEAD)) {
+		uint8_t *p = e->txf[e->n_txf - TXF_AHEAD]->buf_start;
+
+		CORQ_PREFETCH_W(p + 64);
+		CORQ_PREFETCH_W(p + 128);
+	}
+	f->data += TXF_SHIFT;
+	return f;
 }
 
 /* ---- the next hop ---- */

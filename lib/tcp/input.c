@@ -122,8 +122,10 @@ peer_fin(struct corq_engine *e, struct corq_conn *c)
 {
 	struct corq_work *w = corq_conn_work(e, c);
 
-	if (w)
-		w->fin_ooo = 0; /* this one, or an earlier copy of it */
+	if (w) {
+		w->fin_ooo = 0;        /* this one, or an earlier copy of it */
+		corq_reasm_drop(e, w); /* nothing comes behind a FIN: what claims to is nobody's */
+	}
 	c->rcv_nxt++;
 	/* The ACK may ride on data or FIN of ours, unless ours have all left. */
 	c->flags |= CORQ_CF_PEER_FIN |
@@ -549,8 +551,8 @@ static enum corq_reason
 input_syn_sent(struct corq_engine *e, struct corq_conn *c, struct corq_seg *seg)
 {
 	/* Of a SYN that has left: one that waits in its queue cannot be answered. */
-	bool ack_ok = (seg->flags & CORQ_TH_ACK) && seg->ack == c->snd_nxt &&
-		c->snd_nxt != c->snd_una;
+	bool ack_ok =
+		(seg->flags & CORQ_TH_ACK) && seg->ack == c->snd_nxt && c->snd_nxt != c->snd_una;
 
 	if ((seg->flags & CORQ_TH_ACK) && !ack_ok) { /* first: the ACK bit */
 		if (seg->flags & CORQ_TH_RST)

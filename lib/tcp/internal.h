@@ -132,7 +132,7 @@ bool corq_fin_wait2_enter(struct corq_engine *e, struct corq_conn *c);
 /* Records: allocation at a kind's bound evicts its oldest; the caller fills and inserts. */
 uint32_t corq_record_new(struct corq_engine *e, enum corq_record_kind kind);
 void corq_record_free(struct corq_engine *e, uint32_t rec);
-void corq_record_start(struct corq_engine *e, uint32_t rec, enum corq_record_class class);
+void corq_record_start(struct corq_engine *e, uint32_t rec, enum corq_record_class cls);
 void corq_record_key(
 	const struct corq_engine *e, const struct corq_record *r, struct corq_key *key);
 /* A local connect takes over a waiting tuple (reuse, lab); *isn_above: its SND.NXT. */

@@ -39,8 +39,7 @@ uint32_t corq_isn_new(
 /* The same in two steps, for who knows the tuple before the moment: the first has the cache's line
  * fetched that the second reads. */
 uint64_t corq_isn_hash(const struct corq_isn *isn, const struct corq_key *key);
-uint32_t corq_isn_of(
-	const struct corq_isn *isn, uint64_t hash, uint64_t now_ns, uint32_t *ts_off);
+uint32_t corq_isn_of(const struct corq_isn *isn, uint64_t hash, uint64_t now_ns, uint32_t *ts_off);
 /* The offset alone (records recompute it). */
 uint32_t corq_isn_ts_off(const struct corq_isn *isn, const struct corq_key *key);
 /* Remembers where a tuple's sending ended. */

@@ -20,10 +20,10 @@ struct corq_dest {
 	struct corq_addr raddr;
 	uint32_t laddr_idx;
 	uint16_t rport;
-	uint16_t live;       /* entry in use */
-	uint32_t position;   /* in the permutation */
-	uint32_t used;       /* tuples out */
-	uint16_t ahead;      /* 0, or a port already taken from the walk for the next connect */
+	uint16_t live;     /* entry in use */
+	uint32_t position; /* in the permutation */
+	uint32_t used;     /* tuples out */
+	uint16_t ahead;    /* 0, or a port already taken from the walk for the next connect */
 	uint64_t ahead_hash, ahead_isn; /* of that tuple (engine.h, isn.h): their lines are on
 					   their way to the cache */
 };
@@ -31,7 +31,7 @@ struct corq_dest {
 struct corq_ports {
 	struct corq_sipkey key;
 	uint16_t *list; /* this core's ports, ascending */
-	bool gaps;	/* in the list; without it is not read */
+	bool gaps;      /* in the list; without it is not read */
 	uint32_t n;     /* how many */
 	struct corq_dest
 		*dests; /* open addressing, bounded probe; the last one is the shared one */

@@ -230,10 +230,10 @@ corq_tcp_next_deadline(struct corq_engine *e)
 			e, ((struct corq_work *)corq_pool_at(&e->works, e->dack.head))->dack_at);
 		next = CORQ_MIN(next, n);
 	}
-	for (unsigned class = 0; class < CORQ_RC_COUNT; class++) {
-		if (e->rec_list[class].head == CORQ_NONE)
+	for (unsigned cls = 0; cls < CORQ_RC_COUNT; cls++) {
+		if (e->rec_list[cls].head == CORQ_NONE)
 			continue;
-		n = ticks_until(e, corq_record_at(e, e->rec_list[class].head)->deadline);
+		n = ticks_until(e, corq_record_at(e, e->rec_list[cls].head)->deadline);
 		next = CORQ_MIN(next, n);
 	}
 	return next;

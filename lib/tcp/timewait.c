@@ -67,14 +67,14 @@ unlink_record(struct corq_engine *e, uint32_t rec)
 }
 
 void
-corq_record_start(struct corq_engine *e, uint32_t rec, enum corq_record_class class)
+corq_record_start(struct corq_engine *e, uint32_t rec, enum corq_record_class cls)
 {
 	struct corq_record *r = corq_record_at(e, rec);
 
 	unlink_record(e, rec);
-	r->class = (uint8_t) class;
-	r->deadline = e->now_tick + e->rec_ticks[class];
-	corq_dlist_push_tail(&e->rec_space, &e->rec_list[class], rec);
+	r->class = (uint8_t)cls;
+	r->deadline = e->now_tick + e->rec_ticks[cls];
+	corq_dlist_push_tail(&e->rec_space, &e->rec_list[cls], rec);
 }
 
 /* Makes room at a kind's bound: its oldest goes. */
@@ -450,8 +450,8 @@ corq_record_timers(struct corq_engine *e, uint32_t budget)
 {
 	uint32_t n = 0;
 
-	for (unsigned class = 0; class < CORQ_RC_COUNT; class++) {
-		struct corq_dlist *l = &e->rec_list[class];
+	for (unsigned cls = 0; cls < CORQ_RC_COUNT; cls++) {
+		struct corq_dlist *l = &e->rec_list[cls];
 
 		while (l->head != CORQ_NONE && n < budget) {
 			struct corq_record *r = corq_record_at(e, l->head);

@@ -213,7 +213,7 @@ wrong 'MTU 100: 576' loop --mtu 100
 wrong 'wants memif:server,SOCKET' memif:server
 wrong 'directory /nowhere of the socket' memif:server,/nowhere/x
 wrong 'exists and is no socket' "memif:server,$tmp/gen.log"
-wrong 'too few cores: 12 asked for' loop --cores 6
+wrong 'too few cores: 12 wanted' loop --cores 6
 wrong "unrecognized option '--nonsense'" loop -- --nonsense
 ip -n $ns link set pC up
 wrong 'pC has no carrier' veth:pC

@@ -374,6 +374,8 @@ check_work(struct corq_check *ck, struct corq_engine *e, uint32_t idx, const str
 	CORQ_CHECK(ck, w->conn == idx, "conn %u: its work block says %u", idx, w->conn);
 	CORQ_CHECK(ck, w->dack_armed || (w->dack.next == CORQ_NONE && w->dack.prev == CORQ_NONE),
 		"conn %u: no delayed ACK, but linked", idx);
+	CORQ_CHECK(ck, !w->dack_armed || c->last_ack_sent != c->rcv_nxt,
+		"conn %u: a delayed ACK is armed, all is acknowledged", idx);
 	ck->n_dack += !!w->dack_armed;
 	return check_txrecs(ck, e, idx, c, w) || check_ooo(ck, e, idx, c, w) ? -1 : 0;
 }

@@ -91,7 +91,8 @@ testcore_init(struct testcore *tc, const struct testcore_opts *o, char *err, siz
 	}
 	tc->core->regions = tc->regions;
 	tc->core->n_regions = &tc->n_regions;
-	testcore_settle(tc);
+	if (cc->n == 1) /* others turn once their rings are joined */
+		testcore_settle(tc);
 	corq_core_usage(tc->core, &tc->start);
 	return 0;
 }

@@ -31,7 +31,7 @@ struct testcore_opts {
 	bool idle_sleep;
 	uint64_t seed;            /* 0: 1 */
 	uint16_t max_neigh;       /* 0: 16 */
-	unsigned index, group, n; /* several cores of one group; n 0: 1 */
+	unsigned index, group, n; /* several cores of one group, to be joined; n 0: 1 */
 	struct corq_log *log;
 };
 

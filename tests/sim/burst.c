@@ -102,6 +102,8 @@ check_twin(struct burst *b, int i)
 		burst_fail(b, "core %d: %s", i, t->check.msg);
 	if (memport_violation(t->tc.mp))
 		burst_fail(b, "core %d: the device says: %s", i, memport_violation(t->tc.mp));
+	if (t->bad_byte)
+		burst_fail(b, "core %d: a byte that its peer did not send", i);
 	if (t->n_ev >= BURST_EVENTS)
 		burst_fail(b, "core %d: %u callbacks", i, t->n_ev);
 	return b->failed ? -1 : 0;
@@ -352,6 +354,7 @@ end_twins(struct burst *b)
 			testcore_end(&t->tc);
 		corq_check_end(&t->check);
 		t->n_ev = t->n_stream = 0;
+		t->bad_byte = false;
 	}
 }
 

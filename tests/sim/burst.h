@@ -52,7 +52,8 @@ struct burst_twin {
 	uint32_t n_ev;
 	struct burst_stream stream[BURST_STREAMS];
 	uint32_t n_stream;
-	bool plain; /* programs only read, and some close after the peer's FIN */
+	bool bad_byte; /* a stream had a byte that its peer did not send there */
+	bool plain;    /* programs only read, and some close after the peer's FIN */
 };
 
 struct burst {
@@ -111,6 +112,13 @@ burst_peer(uint32_t i)
 
 	corq_addr_from_v4(&a, v4);
 	return a;
+}
+
+/* What a peer's stream has at sequence number seq, whatever segment brings it. */
+static inline uint8_t
+burst_byte(uint16_t rport, uint32_t seq)
+{
+	return (uint8_t)((seq + rport * 2654435761u) * 167u >> 8 ^ seq);
 }
 
 static inline uint64_t

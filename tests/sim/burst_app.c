@@ -63,7 +63,9 @@ static void
 read_all(struct corq_core *core, struct corq_conn *conn, struct burst_event *e,
 	const struct corq_conn_info *i)
 {
-	struct burst_stream *s = stream_of(corq_core_user(core), i);
+	struct burst_twin *t = corq_core_user(core);
+	struct burst_stream *s = stream_of(t, i);
+	uint32_t seq = i->rcv_nxt - i->peer_fin - i->readable_bytes;
 	struct iovec iov[3];
 	int n;
 
@@ -73,8 +75,10 @@ read_all(struct corq_core *core, struct corq_conn *conn, struct burst_event *e,
 		for (int k = 0; k < n; k++) {
 			const uint8_t *p = iov[k].iov_base;
 
-			for (size_t at = 0; at < iov[k].iov_len; at++)
+			for (size_t at = 0; at < iov[k].iov_len; at++, seq++) {
+				t->bad_byte |= p[at] != burst_byte(i->rport, seq);
 				s->hash = s->hash * 0x100000001b3ull + p[at] + 1;
+			}
 			len += iov[k].iov_len;
 		}
 		s->count += (uint32_t)len;

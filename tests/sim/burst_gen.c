@@ -68,10 +68,8 @@ rnd32(struct burst *b)
 static const uint8_t *
 payload(const struct target *t, uint32_t seq, uint32_t len, uint8_t *buf)
 {
-	uint32_t x = (uint32_t)t->key.rport * 2654435761u;
-
 	for (uint32_t i = 0; i < len; i++)
-		buf[i] = (uint8_t)((seq + i + x) * 167u >> 8 ^ (seq + i));
+		buf[i] = burst_byte(t->key.rport, seq + i);
 	return buf;
 }
 
@@ -353,7 +351,8 @@ gen_hostile(struct burst *b, const struct target *t, struct burst_frame *f)
 		f->len = 1 + (uint32_t)burst_below(b, f->len);
 		break;
 	case 2: /* a flipped bit, and the checksums know */
-		f->bytes[14 + burst_below(b, f->len - 14)] ^= (uint8_t)(1u << burst_below(b, 8));
+		f->bytes[14 + burst_below(b, f->len - 14 - m.len)] ^=
+			(uint8_t)(1u << burst_below(b, 8));
 		mkseg_fix_checksums(f->bytes, f->len);
 		break;
 	}

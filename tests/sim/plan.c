@@ -129,9 +129,8 @@ write_borrowed(struct sim_side *s, struct sim_ep *ep, uint32_t len, unsigned fla
 	if (i == SIM_SLOTS || len > SIM_SLOT_BYTES)
 		return -EAGAIN;
 	sim_stream(ep->key, ep->written, s->arena + i * SIM_SLOT_BYTES, len);
-	n = corq_conn_write_mem(s->tc.core, ep->conn, mem,
-		s->arena + i * SIM_SLOT_BYTES,
-		len, flags, i);
+	n = corq_conn_write_mem(
+		s->tc.core, ep->conn, mem, s->arena + i * SIM_SLOT_BYTES, len, flags, i);
 	if (n < 0)
 		return n;
 	s->slot[i] = (struct sim_slot){ep, true};
@@ -174,10 +173,15 @@ static void
 fiddle(struct sim_side *s, struct sim_ep *ep)
 {
 	struct corq_rand *r = &s->w->rand;
+	struct corq_conn_info info;
 
 	if (!sim_chance(r, ep->fiddle))
 		return;
-	if (sim_below(r, 2))
+	if (sim_below(r, 8) == 0) { /* a narrower path: what is sent again is cut anew */
+		corq_conn_get_info(s->tc.core, ep->conn, &info);
+		corq_tcp_set_mss(&s->tc.core->eng, ep->conn,
+			(uint16_t)(info.mss_bytes / 2 + sim_below(r, info.mss_bytes / 2)));
+	} else if (sim_below(r, 2))
 		corq_conn_set_cork(s->tc.core, ep->conn, sim_below(r, 2));
 	else
 		corq_conn_set_nodelay(s->tc.core, ep->conn, sim_below(r, 2));
