@@ -31,6 +31,7 @@ corq_isn_init(struct corq_isn *isn, void *mem, uint32_t entries, const struct co
 	isn->key = *key;
 	isn->cache = mem;
 	isn->mask = entries - 1;
+	isn->any = false;
 }
 
 static inline uint64_t

@@ -339,7 +339,9 @@ corq_tcp_reserve(struct corq_engine *e, struct corq_conn *c, size_t *len)
 	struct corq_chunk *ch;
 
 	*len = 0;
-	if (writable(c) || room == 0) {
+	if (writable(c))
+		return NULL; /* not for want of room */
+	if (room == 0) {
 		c->flags |= CORQ_CF_WANT_ROOM;
 		return NULL;
 	}

@@ -114,7 +114,8 @@ step_frame(struct fuzz *z, uint8_t op)
 		how.split = split;
 		how.n_split = 1 + (op >> 6 & 1);
 	}
-	memport_inject_as(z->tc.mp, out, len, &how);
+	if (!memport_inject_as(z->tc.mp, out, len, &how))
+		return; /* no room in the device: its own count */
 	memport_counts(z->tc.mp, &n);
 	if (op & 0x80 || n.rx_queued != 1)
 		return; /* part of a burst */

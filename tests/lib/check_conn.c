@@ -301,6 +301,10 @@ check_moves(
 		CORQ_CHECK(ck, queued || (w && (w->rtx_kind != CORQ_RTX_NONE || w->cork_armed)),
 			"conn %u %s: stalled, [%u, %u) unsent, window %u", idx,
 			corq_state_name(c->state), c->snd_nxt, end, c->snd_wnd);
+	if ((c->flags & CORQ_CF_WANT_ROOM) && !(c->flags & (CORQ_CF_FIN_QUEUED | CORQ_CF_ORPHAN)))
+		CORQ_CHECK(ck, c->sndq_head != CORQ_NONE || (c->ev & CORQ_EV_SENT),
+			"conn %u %s: a write came short, and nothing will say when to go on", idx,
+			corq_state_name(c->state));
 	if (w && !queued)
 		CORQ_CHECK(ck,
 			w->tx_n || w->ooo_n || w->fin_ooo || w->cork_armed || w->dack_armed ||

@@ -60,7 +60,7 @@ struct burst {
 	uint64_t seed;
 	struct corq_rand rand;
 	struct burst_twin t[TWINS];
-	bool spread, failed, verbose;
+	bool spread, failed, verbose, shifted;
 	uint32_t budget; /* spread: bytes of data that this round may still bring */
 	uint32_t round;
 	uint64_t n_frames, n_compared; /* in; out */

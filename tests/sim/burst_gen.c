@@ -354,6 +354,7 @@ gen_hostile(struct burst *b, const struct target *t, struct burst_frame *f)
 		f->bytes[14 + burst_below(b, f->len - 14 - m.len)] ^=
 			(uint8_t)(1u << burst_below(b, 8));
 		mkseg_fix_checksums(f->bytes, f->len);
+		b->shifted = true; /* lengths may be wrong: bytes may stand elsewhere */
 		break;
 	}
 }

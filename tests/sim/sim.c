@@ -211,10 +211,13 @@ main(int argc, char **argv)
 
 	if (!w || !read_args(argc, argv, &a)) {
 		usage(stderr);
+		free(w);
 		return 2;
 	}
-	if (a.o.churn)
+	if (a.o.churn) {
+		free(w);
 		return sim_churn(&a.o, a.first);
+	}
 	signal(SIGABRT, on_abort);
 	for (uint64_t seed = a.first; seed <= a.last && failed < 10; seed++)
 		if (run_seed(w, &a.o, seed, NULL, &t) != 0) {
@@ -222,5 +225,6 @@ main(int argc, char **argv)
 			tell_failure(w, &a, argv[0], seed);
 		}
 	print_totals(&t, failed, seconds() - start);
+	free(w);
 	return failed ? 1 : 0;
 }

@@ -36,7 +36,7 @@ struct rig {
 	unsigned n_open, n_closed, moved, bad_reason;
 	uint64_t home[UINT16_MAX + 1]; /* core + 1 of each connection, by the peer's port */
 	struct memport_pkt *kept;      /* the peer's last FIN */
-	bool keep_acks;                /* the peer's segments stay on the wire */
+	bool keep_acks;                /* what the peer sends stays on the wire, but for SYNs */
 	struct memport_pkt *held[CONNS];
 	unsigned n_held;
 };
@@ -102,11 +102,7 @@ tcp_flags(const struct memport_pkt *p)
 	return p->len >= 54 && p->bytes[23] == 6 ? p->bytes[47] : 0;
 }
 
-static void
-inject(struct testcore *to, const struct memport_pkt *p)
-{
-	assert_true(memport_inject(to->mp, p->bytes, p->len));
-}
+#define inject(to, p) assert_true(memport_inject((to)->mp, (p)->bytes, (p)->len))
 
 static bool
 carry(struct rig *r)
@@ -328,9 +324,6 @@ close_all(struct rig *r, struct end *e, unsigned n)
 	unsigned before = r->n_closed;
 
 	for (unsigned i = 0; i < n; i++)
-		corq_conn_shutdown(r->peer.core, e[i].conn);
-	run(r);
-	for (unsigned i = 0; i < n; i++)
 		corq_conn_close(r->peer.core, e[i].conn);
 	run(r);
 	for (unsigned i = 0; i < n; i++)
@@ -458,7 +451,8 @@ time_wait_records_are_found(void **state)
 	}
 }
 
-/* Four changes on, nobody remembers who had it: the present owner, and only he, resets. */
+/* Four changes on, nobody remembers who had it: the present owner, and only he, resets. (The core
+ * that has it still finds it when a frame arrives right there.) */
 static void
 forgotten_is_answered_once(void **state)
 {
@@ -467,7 +461,7 @@ forgotten_is_answered_once(void **state)
 
 	(void)state;
 	for (uint64_t seed = 1; seed <= 10; seed++) {
-		unsigned home, answers = 0;
+		unsigned home;
 
 		start(&r, CORES, seed);
 		open_all(&r, &e, 1);
@@ -477,14 +471,17 @@ forgotten_is_answered_once(void **state)
 
 			new_epoch(&r, 1, &other);
 		}
+		r.keep_acks = true;
 		corq_conn_write(r.peer.core, e.conn, "lost", 4, 0);
 		run(&r);
+		assert_int_equal(r.n_held, 1);
+		r.keep_acks = false;
+		inject(&r.us[(home + 1 + seed % (CORES - 1)) % CORES], r.held[0]);
+		free(r.held[0]);
+		run(&r);
 		assert_int_equal(e.closed, -ECONNRESET);
-		for (unsigned i = 0; i < CORES; i++) {
+		for (unsigned i = 0; i < CORES; i++)
 			assert_int_equal(r.rst_from[i], i == owner(&r, e.port));
-			answers += r.rst_from[i];
-		}
-		assert_int_equal(answers, 1);
 		end(&r);
 	}
 }
