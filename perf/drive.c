@@ -75,7 +75,7 @@ drive_done(const struct drive *d)
 		const struct load_client *c = &d->client[i];
 
 		if (d->load.kind == LOAD_STREAM)
-			n += read_count(&d->servers[i].bytes);
+			n += read_count(d->role == DRIVE_CLIENT ? &c->bytes : &d->servers[i].bytes);
 		else if (d->is_client[i])
 			n += read_count(d->load.kind == LOAD_KEEPALIVE ? &c->requests
 					: d->load.kind == LOAD_IDLE    ? &c->opened
@@ -543,6 +543,19 @@ report_server(struct drive *d)
 		"server.packets_per_%s", unit_of(d));
 }
 
+/* What was dropped, or worth knowing, for people. */
+static void
+print_reasons(const struct drive *d)
+{
+	const char *name, *text;
+	bool is_drop;
+
+	for (unsigned i = 1; (name = corq_reason_at(i, &text, &is_drop)); i++)
+		if (corq_reason_count(d->inst, i))
+			fprintf(stderr, "%s: %" PRIu64 " x %s\n", d->name,
+				corq_reason_count(d->inst, i), text);
+}
+
 static int
 run(struct drive *d)
 {
@@ -564,6 +577,7 @@ run(struct drive *d)
 	if (d->role == DRIVE_SERVER)
 		report_server(d);
 	running = NULL;
+	print_reasons(d);
 	corq_end(d->inst);
 	if (rc < 0) {
 		fprintf(stderr, "%s: %s\n", d->name, strerror(-rc));

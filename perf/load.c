@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define STREAM_WRITE 65536u
+#define PENDING_MAX  1024u /* opens on their way, when there are many to make */
 
 /* Byte i of what either side sends: by position, so that a loss or a shift is seen. */
 static uint8_t
@@ -195,6 +196,8 @@ client_wants(const struct load_client *c)
 		return false;
 	if (c->o.kind == LOAD_STREAM)
 		return c->live == 0 && c->bytes < c->limit;
+	if (c->o.kind == LOAD_IDLE && c->started - c->opened - c->failed >= PENDING_MAX)
+		return false;
 	return c->started < c->limit;
 }
 
@@ -378,8 +381,7 @@ static const struct corq_ops server_ops = {
 int
 load_server_init(struct load_server *s, struct corq_core *core, const struct load_opts *o)
 {
-	struct corq_listen_opts l = {
-		.port = o->port, .backlog = (int)o->slots, .ops = &server_ops, .user = s};
+	struct corq_listen_opts l = {.port = o->port, .ops = &server_ops, .user = s};
 	struct corq_listener *listener;
 
 	*s = (struct load_server){.o = *o, .core = core};

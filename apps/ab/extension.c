@@ -108,6 +108,8 @@ print_wire(FILE *out, const struct ab_figures *f)
 		count(out, "server_tw_now", f->peer.time_wait_live);
 		count(out, "server_tw_recycled", f->peer.tw_recycled_syn);
 		count(out, "server_tw_evicted", f->peer.tw_evicted);
+		count(out, "server_handoff_out", f->peer.handoff_out);
+		count(out, "server_handoff_dropped", f->peer.handoff_dropped);
 	}
 	count(out, "ports_total", own->ports_total);
 	count(out, "ports_used", own->ports_used);
@@ -118,6 +120,8 @@ print_wire(FILE *out, const struct ab_figures *f)
 	count(out, "rx_missed", own->rx_missed);
 	count(out, "rx_nombuf", own->rx_nombuf);
 	count(out, "tx_ring_full", own->tx_full);
+	count(out, "handoff_out", own->handoff_out);
+	count(out, "handoff_dropped", own->handoff_dropped);
 }
 
 static void

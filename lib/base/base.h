@@ -20,14 +20,7 @@
 #define CORQ_NOINLINE      __attribute__((noinline))
 #define CORQ_ALWAYS_INLINE inline __attribute__((always_inline))
 #define CORQ_PREFETCH(p)   __builtin_prefetch((p), 0, 3)
-#if defined(__x86_64__)
-/* The compiler's own is a read prefetch unless told that PREFETCHW is there; it is wherever corq
- * runs (an x86-64 CPU without it takes it as a no-op). A line that another core had must be asked
- * for to be written, or the first store waits for it again. */
-#define CORQ_PREFETCH_W(p) __asm__ volatile("prefetchw %0" : : "m"(*(const char *)(p)))
-#else
 #define CORQ_PREFETCH_W(p) __builtin_prefetch((p), 1, 3)
-#endif
 
 #define CORQ_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 #define CORQ_MIN(a, b)    ((a) < (b) ? (a) : (b))

@@ -72,6 +72,19 @@ corq_sip_end(struct corq_sip *s, int d)
 	return s->v0 ^ s->v1 ^ s->v2 ^ s->v3;
 }
 
+/* SipHash-1-3 of the 16 bytes that w0 and w1 are when stored least significant byte first. */
+static CORQ_ALWAYS_INLINE uint64_t
+corq_siphash13_16(const struct corq_sipkey *key, uint64_t w0, uint64_t w1)
+{
+	struct corq_sip s;
+
+	corq_sip_init(&s, key);
+	corq_sip_word(&s, w0, 1);
+	corq_sip_word(&s, w1, 1);
+	corq_sip_word(&s, 16ull << 56, 1);
+	return corq_sip_end(&s, 3);
+}
+
 /*
  * SipHash-1-3 of the 40 bytes that w[0..4] are when each is stored least significant byte first:
  * the tuple key of a look-up (two 16-byte addresses, two ports and room). Equal to corq_siphash13()

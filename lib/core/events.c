@@ -12,12 +12,16 @@
 static const struct corq_ops no_ops;
 
 static const struct corq_ops *
-ops_of(struct corq_engine *e, const struct corq_conn *c)
+ops_of(const struct corq_engine *e, const struct corq_conn *c)
 {
-	if (c->ops == 0)
-		return &no_ops;
+	return c->ops == 0 ? &no_ops : e->ops[c->ops];
+}
+
+/* One of c's table runs: its on_batch_end is due. */
+static void
+mark_run(struct corq_engine *e, const struct corq_conn *c)
+{
 	e->ops_ran |= 1ull << c->ops;
-	return e->ops[c->ops];
 }
 
 /* Closed or ended by a callback: nothing more but on_close, which has its own event. */
@@ -38,12 +42,16 @@ tell_received(struct corq_core *core, struct corq_conn *c, uint16_t ev)
 		return;
 	}
 	ops = ops_of(e, c);
-	if ((ev & CORQ_EV_DATA) && ops->on_data && c->rcvq_bytes)
+	if ((ev & CORQ_EV_DATA) && ops->on_data && c->rcvq_bytes) {
+		mark_run(&core->eng, c);
 		ops->on_data(core, c);
+	}
 	if ((ev & CORQ_EV_PEER_FIN) && !silent(c)) {
 		ops = ops_of(e, c);
-		if (ops->on_peer_fin)
+		if (ops->on_peer_fin) {
+			mark_run(&core->eng, c);
 			ops->on_peer_fin(core, c);
+		}
 	}
 }
 
@@ -53,8 +61,10 @@ tell_sent(struct corq_core *core, struct corq_conn *c)
 	const struct corq_ops *ops = ops_of(&core->eng, c);
 
 	c->flags &= ~(uint32_t)CORQ_CF_WANT_ROOM;
-	if (ops->on_sent)
+	if (ops->on_sent) {
+		mark_run(&core->eng, c);
 		ops->on_sent(core, c);
+	}
 }
 
 /* Not when a callback of this step has set another deadline, or none. */
@@ -68,8 +78,10 @@ tell_timer(struct corq_core *core, struct corq_conn *c)
 	if (!wanted || silent(c))
 		return;
 	ops = ops_of(&core->eng, c);
-	if (ops->on_timer)
+	if (ops->on_timer) {
+		mark_run(&core->eng, c);
 		ops->on_timer(core, c);
+	}
 }
 
 static void
@@ -77,8 +89,10 @@ tell_close(struct corq_core *core, struct corq_conn *c)
 {
 	const struct corq_ops *ops = ops_of(&core->eng, c);
 
-	if (ops->on_close)
+	if (ops->on_close) {
+		mark_run(&core->eng, c);
 		ops->on_close(core, c, -(int)c->err);
+	}
 	corq_tcp_reap(&core->eng, c);
 }
 
@@ -89,8 +103,10 @@ tell(struct corq_core *core, struct corq_conn *c, uint16_t ev)
 
 	if ((ev & CORQ_EV_OPEN) && !(c->flags & CORQ_CF_ORPHAN)) {
 		ops = ops_of(&core->eng, c);
-		if (ops->on_open)
+		if (ops->on_open) {
+			mark_run(&core->eng, c);
 			ops->on_open(core, c);
+		}
 	}
 	if ((ev & (CORQ_EV_DATA | CORQ_EV_PEER_FIN)) && !(c->flags & CORQ_CF_ORPHAN))
 		tell_received(core, c, ev);

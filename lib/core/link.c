@@ -212,9 +212,11 @@ corq_link_poll(struct corq_core *core)
 			break;
 		case CORQ_NEIGH_FLUSH:
 			flush_held(core, &a);
+			corq_tcp_unpark(&core->eng);
 			break;
 		case CORQ_NEIGH_GAVE_UP:
 			gave_up(core, &a);
+			corq_tcp_unpark(&core->eng);
 			break;
 		}
 	}

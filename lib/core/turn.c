@@ -83,13 +83,15 @@ lookup_burst(struct corq_core *core, unsigned m)
 	}
 }
 
-/* A miss may belong to another core; an address that is not ours to nobody here. */
+/* A miss may belong to another core; an address that is not ours to nobody here. True: the segment
+ * is for *val, or for nothing that is there yet. */
 static bool
-ours(struct corq_core *core, struct corq_seg *seg, const struct corq_key *key)
+ours(struct corq_core *core, struct corq_seg *seg, const struct corq_key *key, uint32_t *val)
 {
 	int to;
 
-	if (corq_engine_lookup(&core->eng, key, seg->hash) != CORQ_NONE)
+	*val = corq_engine_lookup(&core->eng, key, seg->hash);
+	if (*val != CORQ_NONE)
 		return true;
 	if (corq_engine_laddr(&core->eng, &key->laddr) == CORQ_NONE) {
 		drop(core, seg->frame, CORQ_R_IP_NOT_US);
@@ -114,11 +116,12 @@ input_frames(struct corq_core *core, struct corq_frame **frames, unsigned n)
 	lookup_burst(core, m);
 	for (unsigned i = 0; i < m; i++) {
 		struct corq_seg *seg = &core->seg[i];
+		uint32_t val = seg->hint;
 
-		if (CORQ_UNLIKELY(!corq_engine_hint_ok(&core->eng, seg->hint, &core->key[i])) &&
-			!ours(core, seg, &core->key[i]))
+		if (CORQ_UNLIKELY(!corq_engine_hint_ok(&core->eng, val, &core->key[i])) &&
+			!ours(core, seg, &core->key[i], &val))
 			continue;
-		corq_tcp_input(&core->eng, seg, &core->key[i]);
+		corq_tcp_input_at(&core->eng, seg, &core->key[i], val);
 	}
 }
 
@@ -206,15 +209,23 @@ transmit(struct corq_core *core)
 	return sent;
 }
 
-/* Step 9: buffers in bulk, then borrowed memory that nothing refers to any more. */
 static void
-give_back(struct corq_core *core)
+give_frames(struct corq_core *core)
 {
 	struct corq_engine *e = &core->eng;
 
 	if (e->n_freed)
 		core->port->ops->free_bulk(core->port, e->freed, (uint16_t)e->n_freed);
 	e->n_freed = 0;
+}
+
+/* Step 9: buffers in bulk, then borrowed memory that nothing refers to any more. */
+static void
+give_back(struct corq_core *core)
+{
+	struct corq_engine *e = &core->eng;
+
+	give_frames(core);
 	if (e->cap_chain) {
 		void *ext[CORQ_BURST_MAX];
 		uint16_t n;
@@ -225,6 +236,7 @@ give_back(struct corq_core *core)
 			for (uint16_t i = 0; i < n; i++)
 				corq_tcp_frame_released(e, ext[i]);
 		} while (n == CORQ_BURST_MAX);
+		give_frames(core); /* of held chunks that only those frames referred to */
 	}
 	while (e->release_head != CORQ_NONE) {
 		uint32_t idx = e->release_head;

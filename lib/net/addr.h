@@ -35,6 +35,12 @@ corq_addr_is_v4(const struct corq_addr *a)
 }
 
 static inline bool
+corq_key_is_v4(const struct corq_key *k)
+{
+	return corq_addr_is_v4(&k->raddr) && corq_addr_is_v4(&k->laddr);
+}
+
+static inline bool
 corq_key_eq(const struct corq_key *a, const struct corq_key *b)
 {
 	return memcmp(a, b, sizeof(*a)) == 0;

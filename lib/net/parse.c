@@ -310,6 +310,23 @@ tcp_options_slow(struct corq_seg *seg, const uint8_t *data, uint32_t off, uint32
 	return CORQ_R_NONE;
 }
 
+/* The options of a SYN as Linux and corq send them: MSS, SACK permitted, timestamps, NOP, window
+ * scale. */
+static CORQ_ALWAYS_INLINE bool
+usual_syn_options(struct corq_seg *seg, const uint8_t *p, uint32_t n)
+{
+	if (n != 20 || !(seg->flags & CORQ_TH_SYN) || corq_get_be16(p) != 0x0204 ||
+		corq_get_be16(p + 2) == 0 || corq_get_be32(p + 4) != 0x0402080au ||
+		corq_get_be32(p + 16) >> 8 != 0x010303)
+		return false;
+	seg->mss = corq_get_be16(p + 2);
+	seg->tsval = corq_get_be32(p + 8);
+	seg->tsecr = corq_get_be32(p + 12);
+	seg->wscale = CORQ_MIN(p[19], 14);
+	seg->opts = CORQ_OPT_MSS | CORQ_OPT_SACK_OK | CORQ_OPT_TS | CORQ_OPT_WSCALE;
+	return true;
+}
+
 static CORQ_ALWAYS_INLINE enum corq_reason
 tcp_options(struct corq_seg *seg, const uint8_t *data, uint32_t off, uint32_t n)
 {
@@ -323,6 +340,8 @@ tcp_options(struct corq_seg *seg, const uint8_t *data, uint32_t off, uint32_t n)
 		seg->opts = CORQ_OPT_TS;
 		return CORQ_R_NONE;
 	}
+	if (usual_syn_options(seg, p, n))
+		return CORQ_R_NONE;
 	return tcp_options_slow(seg, data, off, n);
 }
 

@@ -20,8 +20,8 @@
 #define COPY_MAX   256 /* payload up to this is copied even where the port takes chains */
 #define TXF_AHEAD  4   /* packets between the fetch of a frame's lines and their use */
 #define TXF_SHIFT  2
-#define COPY_PARTS 2   /* so is a segment of more chunks than this */
-#define PARTS_MAX  17  /* of a super-segment: 64 KiB in large chunks; devices take about 40 */
+#define COPY_PARTS 2  /* so is a segment of more chunks than this */
+#define PARTS_MAX  17 /* of a super-segment: 64 KiB in large chunks; devices take about 40 */
 
 struct corq_frame *
 corq_txf_take(struct corq_engine *e, enum corq_txf_use use)
@@ -35,8 +35,8 @@ corq_txf_take(struct corq_engine *e, enum corq_txf_use use)
 	}
 	f = e->txf[--e->n_txf];
 	/* A frame comes from the other end of a wire, and so do its lines: those of the headers are
-	 * asked for a few packets ahead, and Ethernet, IPv4 and TCP with timestamps (66 bytes) start
-	 * on a line. */
+	 * asked for a few packets ahead, and Ethernet, IPv4 and TCP with timestamps (66 bytes)
+	 * start on a line. */
 	if (CORQ_LIKELY(e->n_txf > TXF_AHEAD)) {
 		uint8_t *p = e->txf[e->n_txf - TXF_AHEAD]->buf_start;
 
@@ -416,14 +416,37 @@ fill_syn(struct corq_engine *e, struct corq_conn *c, struct corq_tcp_out *o)
 	corq_opt_put_syn(o, &s);
 }
 
+/* The next hop is being asked for: the SYN waits for the answer instead of a second for its timer.
+ * The connection keeps CORQ_CF_SYN and stands in `parked` until corq_tcp_unpark. */
+static bool
+parked(struct corq_engine *e, struct corq_conn *c)
+{
+	const struct corq_addr *hop = corq_next_hop(e, &c->raddr);
+
+	if (!hop)
+		return false;
+	if (!corq_neigh_is(e->neigh, c->neigh, hop))
+		c->neigh = corq_neigh_lookup(e->neigh, hop, e->now_ns);
+	if (c->neigh == CORQ_NEIGH_NONE || corq_neigh_mac(e->neigh, c->neigh, e->now_ns) ||
+		e->neigh->entries[c->neigh].state != CORQ_NEIGH_INCOMPLETE)
+		return false;
+	corq_conn_park(e, c);
+	return true;
+}
+
 bool
 corq_build_syn(struct corq_engine *e, struct corq_conn *c, struct corq_outbuf *ob)
 {
-	struct corq_work *w = corq_conn_want_work(e, c);
 	struct corq_tcp_out o;
 	struct corq_frame *f;
+	struct corq_work *w;
 
-	if (!w || ob->n == ob->max)
+	if (ob->n == ob->max)
+		return false;
+	if (parked(e, c))
+		return true;
+	w = corq_conn_want_work(e, c);
+	if (!w)
 		return false;
 	if (w->tx_head == CORQ_NONE &&
 		!corq_txrec_add(e, w, c->snd_una, c->snd_una + 1, CORQ_TXREC_SYN)) {

@@ -129,18 +129,20 @@ chunk_ended(struct corq_engine *e, uint32_t idx, enum corq_chunk_end end, struct
 void
 corq_engine_drop_chunk(struct corq_engine *e, uint32_t idx)
 {
-	struct corq_frame *f = NULL;
+	struct corq_frame *f;
+	enum corq_chunk_end end = corq_chunk_free(&e->chunks, idx, &f);
 
-	chunk_ended(e, idx, corq_chunk_free(&e->chunks, idx, &f), f);
+	chunk_ended(e, idx, end, f);
 }
 
 void
 corq_tcp_frame_released(struct corq_engine *e, void *ext)
 {
 	uint32_t idx = ((struct corq_chunk *)ext)->self;
-	struct corq_frame *f = NULL;
+	struct corq_frame *f;
+	enum corq_chunk_end end = corq_chunk_unref(&e->chunks, idx, &f);
 
-	chunk_ended(e, idx, corq_chunk_unref(&e->chunks, idx, &f), f);
+	chunk_ended(e, idx, end, f);
 }
 
 void
@@ -284,6 +286,29 @@ void
 corq_conn_mark_urgent(struct corq_engine *e, struct corq_conn *c)
 {
 	mark(e, c, &e->urgent, CORQ_CF_IN_URGENT);
+}
+
+void
+corq_conn_park(struct corq_engine *e, struct corq_conn *c)
+{
+	mark(e, c, &e->parked, CORQ_CF_IN_URGENT);
+}
+
+/* All that wait for a next hop go to `urgent`: those whose hop is still unknown come back. */
+void
+corq_tcp_unpark(struct corq_engine *e)
+{
+	struct corq_fifo *p = &e->parked, *u = &e->urgent;
+
+	if (p->head == CORQ_NONE)
+		return;
+	if (u->tail == CORQ_NONE)
+		u->head = p->head;
+	else
+		corq_conn_at(e, u->tail)->send_next = p->head;
+	u->tail = p->tail;
+	u->n += p->n;
+	*p = (struct corq_fifo){CORQ_NONE, CORQ_NONE, 0};
 }
 
 /* Takes the first; zombies met on the way are freed. */

@@ -130,7 +130,7 @@ corq_engine_init(struct corq_engine *e, void *mem, const struct corq_tcp_config 
 	corq_dlist_init(&e->dack);
 	e->dack_space =
 		(struct corq_dlist_space){e->works.base, 128, offsetof(struct corq_work, dack)};
-	e->urgent = e->send = e->events = (struct corq_fifo){CORQ_NONE, CORQ_NONE, 0};
+	e->urgent = e->parked = e->send = e->events = (struct corq_fifo){CORQ_NONE, CORQ_NONE, 0};
 	e->release_head = CORQ_NONE;
 	e->in_val = CORQ_NONE;
 	e->last_neigh = CORQ_NEIGH_NONE;
@@ -181,6 +181,11 @@ corq_engine_hash(const struct corq_engine *e, const struct corq_key *key)
 	uint64_t w[5];
 
 	memcpy(w, key, sizeof(w));
+	/* Of two IPv4 addresses the last words alone differ; the length keeps the two forms apart.
+	 */
+	if (CORQ_LIKELY(corq_key_is_v4(key)))
+		return corq_siphash13_16(
+			&e->key_table, w[1] >> 32 | (w[3] & 0xffffffff00000000ull), w[4]);
 	return corq_siphash13_40(&e->key_table, w);
 }
 

@@ -141,6 +141,7 @@ struct corq_engine {
 
 	/* sender queues (DESIGN: step 7) */
 	struct corq_fifo urgent; /* connections with a SYN to send */
+	struct corq_fifo parked; /* connections whose SYN waits for its next hop's address */
 	struct corq_fifo send;
 	uint32_t reply_head, reply_n;
 	struct corq_reply *replies; /* ring of CORQ_URGENT_MAX */
@@ -200,8 +201,14 @@ bool corq_engine_hint_ok(struct corq_engine *e, uint32_t hint, const struct corq
 enum corq_reason corq_tcp_input(
 	struct corq_engine *e, struct corq_seg *seg, const struct corq_key *key);
 
+/* The same for who has just seen that val is what the tuple names now (CORQ_NONE: nothing). */
+enum corq_reason corq_tcp_input_at(
+	struct corq_engine *e, struct corq_seg *seg, const struct corq_key *key, uint32_t val);
+
 /* An ICMP error about one of our segments. Returns why it was ignored, or CORQ_R_NONE. */
 enum corq_reason corq_tcp_icmp(struct corq_engine *e, const struct corq_icmp *icmp);
+/* A next hop was resolved or given up: SYNs that waited for one are tried again. */
+void corq_tcp_unpark(struct corq_engine *e);
 /* A packet of ours that no next hop took: an open that it belongs to ends with EHOSTUNREACH. */
 void corq_tcp_unreachable(struct corq_engine *e, struct corq_frame *f);
 /* The next hop of a destination (dst itself on-link, or the gateway), NULL without a route. */

@@ -624,10 +624,18 @@ enum corq_reason
 corq_tcp_input(struct corq_engine *e, struct corq_seg *seg, const struct corq_key *key)
 {
 	uint32_t val = seg->hint;
-	enum corq_reason rc;
 
 	if (!corq_engine_hint_ok(e, val, key))
 		val = corq_engine_lookup(e, key, seg->hash);
+	return corq_tcp_input_at(e, seg, key, val);
+}
+
+enum corq_reason
+corq_tcp_input_at(
+	struct corq_engine *e, struct corq_seg *seg, const struct corq_key *key, uint32_t val)
+{
+	enum corq_reason rc;
+
 	e->in_val = val;
 	e->in_hash = seg->hash;
 	if (CORQ_UNLIKELY(val == CORQ_NONE))

@@ -49,6 +49,7 @@ void corq_conn_event(struct corq_engine *e, struct corq_conn *c, uint16_t ev);
 /* Puts the connection into the `send` list (or `urgent` for a SYN), once. */
 void corq_conn_mark_send(struct corq_engine *e, struct corq_conn *c);
 void corq_conn_mark_urgent(struct corq_engine *e, struct corq_conn *c);
+void corq_conn_park(struct corq_engine *e, struct corq_conn *c);
 uint32_t corq_fifo_pop_send(struct corq_engine *e, struct corq_fifo *f);
 /* Drops all chunks of the send queue and all transmission records. */
 void corq_conn_purge_send(struct corq_engine *e, struct corq_conn *c);

@@ -31,12 +31,18 @@ corq_isn_init(struct corq_isn *isn, void *mem, uint32_t entries, const struct co
 	isn->key = *key;
 	isn->cache = mem;
 	isn->mask = entries - 1;
-	isn->any = false;
 }
 
 static inline uint64_t
 tuple_hash(const struct corq_isn *isn, const struct corq_key *key)
 {
+	/* Of two IPv4 addresses the last words alone differ. */
+	if (CORQ_LIKELY(corq_key_is_v4(key))) {
+		const uint32_t w[4] = {
+			key->raddr.w[3], key->laddr.w[3], (uint32_t)key->rport << 16 | key->lport};
+
+		return corq_siphash24(&isn->key, w, sizeof(w));
+	}
 	return corq_siphash24(&isn->key, key, sizeof(*key));
 }
 
@@ -71,8 +77,6 @@ corq_isn_of(const struct corq_isn *isn, uint64_t h, uint64_t now_ns, uint32_t *t
 	const struct corq_isn_entry *c = &isn->cache[tag & isn->mask];
 
 	*ts_off = tag;
-	if (!isn->any) /* a server's cache stays empty: do not even look */
-		return seq;
 	at_s = c->at_s;
 	if (at_s && c->tag == tag && stamp_of(now_ns) - at_s < ISN_KEEP_S &&
 		!corq_seq_gt(seq, c->snd_nxt))
@@ -95,7 +99,6 @@ corq_isn_leave(struct corq_isn *isn, const struct corq_key *key, uint32_t snd_nx
 void
 corq_isn_leave_off(struct corq_isn *isn, uint32_t ts_off, uint32_t snd_nxt, uint64_t now_ns)
 {
-	isn->any = true;
 	isn->cache[ts_off & isn->mask] = (struct corq_isn_entry){
 		.tag = ts_off, .snd_nxt = snd_nxt, .at_s = stamp_of(now_ns)};
 }

@@ -26,7 +26,6 @@ struct corq_isn {
 	struct corq_sipkey key;
 	struct corq_isn_entry *cache;
 	uint32_t mask; /* entries - 1 */
-	bool any;      /* something was written */
 };
 
 size_t corq_isn_bytes(uint32_t entries); /* entries: a power of two */

@@ -153,6 +153,7 @@ corq_listen_input(struct corq_engine *e, struct corq_listener *l, struct corq_se
 	const struct corq_key *key, uint32_t min_isn)
 {
 	uint32_t laddr = corq_engine_laddr(e, &key->laddr);
+	uint64_t isn = corq_isn_hash(&e->isn, key);
 	uint32_t idx, iss;
 	struct corq_record *r;
 
@@ -171,7 +172,7 @@ corq_listen_input(struct corq_engine *e, struct corq_listener *l, struct corq_se
 	r->listener = (uint8_t)(l - e->listeners);
 	r->retries = 0;
 	take_offer(e, r, seg);
-	iss = corq_isn_new(&e->isn, key, e->now_ns, &r->ts_off);
+	iss = corq_isn_of(&e->isn, isn, e->now_ns, &r->ts_off);
 	if (min_isn && corq_seq_lt(iss, min_isn))
 		iss = min_isn;
 	r->snd_nxt = iss + 1;

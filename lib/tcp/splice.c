@@ -51,6 +51,8 @@ corq_tcp_splice(struct corq_engine *e, struct corq_conn *from, struct corq_conn 
 
 	if (from == to)
 		return -EINVAL;
+	if ((from->flags & CORQ_CF_ORPHAN) || (from->ev & CORQ_EV_CLOSE))
+		return -ENOTCONN; /* it has ended: its end would not end the splice */
 	if ((to->flags & (CORQ_CF_ORPHAN | CORQ_CF_FIN_QUEUED)) ||
 		(to->state != CORQ_ESTABLISHED && to->state != CORQ_CLOSE_WAIT))
 		return -EPIPE;

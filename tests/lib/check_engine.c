@@ -227,11 +227,13 @@ static int
 check_fifos(struct corq_check *ck, struct corq_engine *e)
 {
 	if (walk_fifo(ck, e, &e->urgent, CORQ_CF_IN_URGENT, "urgent") ||
+		walk_fifo(ck, e, &e->parked, CORQ_CF_IN_URGENT, "parked") ||
 		walk_fifo(ck, e, &e->send, CORQ_CF_IN_SEND, "send") ||
 		walk_fifo(ck, e, &e->events, CORQ_CF_IN_EVENTS, "event"))
 		return -1;
-	CORQ_CHECK(ck, ck->n_urgent == e->urgent.n, "%u connections flagged urgent, %u queued",
-		ck->n_urgent, e->urgent.n);
+	CORQ_CHECK(ck, ck->n_urgent == e->urgent.n + e->parked.n,
+		"%u connections flagged urgent, %u queued, %u parked", ck->n_urgent,
+		e->urgent.n, e->parked.n);
 	CORQ_CHECK(ck, ck->n_send == e->send.n, "%u connections flagged for send, %u queued",
 		ck->n_send, e->send.n);
 	CORQ_CHECK(ck, ck->n_events == e->events.n, "%u connections flagged for events, %u queued",

@@ -160,6 +160,7 @@ cmp_lists(struct burst *b, struct corq_engine *x, struct corq_engine *y)
 {
 	SAME(b, "send queue", memcmp(&x->send, &y->send, sizeof(x->send)) == 0);
 	SAME(b, "urgent queue", memcmp(&x->urgent, &y->urgent, sizeof(x->urgent)) == 0);
+	SAME(b, "parked SYNs", memcmp(&x->parked, &y->parked, sizeof(x->parked)) == 0);
 	SAME(b, "event queue", memcmp(&x->events, &y->events, sizeof(x->events)) == 0);
 	SAME(b, "ACK list", memcmp(&x->dack, &y->dack, sizeof(x->dack)) == 0);
 	SAME(b, "number of replies", x->reply_n == y->reply_n, "(%u, %u)", x->reply_n, y->reply_n);

@@ -21,16 +21,25 @@ may_lose(const struct world *w)
 	return !w->p.clean;
 }
 
+/* Something between the two, or behind it, ended otherwise than in order. */
+static bool
+is_cut(const struct sim_ep *ep)
+{
+	return ep && (ep->reason != 0 || ep->aborted || ep->closed_unread || ep->given_up);
+}
+
 /* Could the peer have answered something of ep's by RST? */
 static bool
 peer_may_reset(const struct world *w, const struct sim_ep *ep)
 {
 	const struct sim_ep *p = ep->peer;
 
+	if (ep->via && (is_cut(ep->via) || is_cut(ep->via->partner)))
+		return true;
 	if (!p) /* half-open there, and dropped: bound, listener closed, or it never came up */
 		return may_lose(w) || w->listener_closed || w->p.tight || ep->dual ||
 		       w->p.few_ports;
-	if (p->aborted || p->closed_unread || p->given_up || p->reason != 0)
+	if (is_cut(p))
 		return true;
 	/* Closed before it had all: what came later met no reader. */
 	if (p->closed && p->consumed_at_close < ep->written)
@@ -71,6 +80,8 @@ check_delivery(struct world *w, const struct sim_ep *ep)
 
 	if (ep->reason != 0 || ep->aborted || ep->closed_unread || !ep->opened)
 		return;
+	if (ep->proxy || (ep->via && (is_cut(ep->via) || is_cut(ep->via->partner))))
+		return; /* acknowledged by the proxy, which was cut off */
 	if (!p) {
 		if (ep->written > 0)
 			sim_fail(w, "end %u: %u bytes acknowledged by nobody", ep->id, ep->written);

@@ -128,6 +128,13 @@ ep_find_peer(struct sim_side *s, struct sim_ep *ep)
 				ep->id);
 		ep->peer = o;
 		o->peer = ep;
+		if (ep->proxy)
+			o->via = ep;
+		if (o->proxy && o->partner && o->partner->peer) { /* who reads whom */
+			ep->via = o;
+			ep->peer = o->partner->peer;
+			ep->peer->peer = ep;
+		}
 		return;
 	}
 	sim_fail(w, "end %u: a connection from port %u with ISN %u that nobody opened", ep->id,
@@ -256,38 +263,46 @@ cb_timer(struct corq_core *core, struct corq_conn *conn)
 	ep_leave(s);
 }
 
+void
+ep_ended(struct sim_side *s, struct sim_ep *ep, struct corq_conn *conn, int reason)
+{
+	if (ep->conn != conn || ep->ended) {
+		sim_fail(s->w, "on_close(%d) for a connection that is not ours any more", reason);
+		return;
+	}
+	sim_say(s->w, "end %u %c closed: %s; wrote %u of %u, read %u", ep->id, 'A' + ep->side,
+		reason ? strerrorname_np(-reason) : "in order", ep->written, ep->total,
+		ep->consumed);
+	ep->ended = true;
+	ep->ended_at_ns = corq_core_now(s->tc.core);
+	ep->reason = reason;
+	ep->conn = NULL;
+	s->w->n_live--;
+}
+
 static void
 cb_close(struct corq_core *core, struct corq_conn *conn, int reason)
 {
 	struct sim_side *s = ep_enter(core);
 	struct sim_ep *ep = corq_conn_user(conn);
 
-	if (!ep && s->w->p.tight && reason != 0)
-		return; /* a passive one that never opened */
-	if (!ep || ep->conn != conn || ep->ended) {
-		sim_fail(s->w, "on_close(%d) for a connection that is not ours any more", reason);
-		return;
+	if (ep) {
+		if (!ep->closed && corq_conn_readable(conn) > 0)
+			ep_take(s, ep, UINT32_MAX);
+		ep_ended(s, ep, conn, reason);
+	} else if (!s->w->p.tight || reason == 0) { /* a passive one that never opened */
+		sim_fail(s->w, "on_close(%d) of a connection that never opened", reason);
 	}
-	if (!ep->closed && corq_conn_readable(conn) > 0)
-		ep_take(s, ep, UINT32_MAX);
-	sim_say(s->w, "end %u %c closed: %s; wrote %u of %u, read %u", ep->id, 'A' + ep->side,
-		reason ? strerrorname_np(-reason) : "in order", ep->written, ep->total,
-		ep->consumed);
-	ep->ended = true;
-	ep->ended_at_ns = corq_core_now(core);
-	ep->reason = reason;
-	ep->conn = NULL;
-	s->w->n_live--;
 	ep_leave(s);
 }
 
-static void
-cb_batch_end(struct corq_core *core)
+void
+ep_batch_end(struct corq_core *core)
 {
 	struct sim_side *s = sim_side_of(core);
 
-	if (!s->cb_ran || s->batch_ended)
-		sim_fail(s->w, "on_batch_end %s", s->batch_ended ? "twice" : "without a callback");
+	if (!s->cb_ran)
+		sim_fail(s->w, "on_batch_end without a callback");
 	s->batch_ended = true;
 }
 
@@ -298,7 +313,7 @@ const struct corq_ops sim_ops = {
 	.on_peer_fin = cb_peer_fin,
 	.on_timer = cb_timer,
 	.on_close = cb_close,
-	.on_batch_end = cb_batch_end,
+	.on_batch_end = ep_batch_end,
 };
 
 /* ---- opening ---- */
@@ -319,15 +334,15 @@ may_refuse(const struct world *w, int rc, bool lport)
 	}
 }
 
-void
-sim_ep_connect(struct sim_side *s, uint16_t rport, uint16_t lport, bool dual)
+struct sim_ep *
+sim_ep_connect(struct sim_side *s, uint16_t rport, uint16_t lport, enum sim_kind kind)
 {
 	struct world *w = s->w;
 	struct corq_connect_opts o = {
 		.raddr = w->side[s == w->side].tc.cfg.ranges[0].first,
 		.rport = rport,
 		.lport = lport,
-		.ops = &sim_ops,
+		.ops = kind == SIM_KIND_PROXY ? &sim_proxy_ops : &sim_ops,
 		.nodelay = sim_below(&w->rand, 4) == 0,
 		.cork = sim_below(&w->rand, 8) == 0,
 	};
@@ -339,15 +354,18 @@ sim_ep_connect(struct sim_side *s, uint16_t rport, uint16_t lport, bool dual)
 	if (rc != 0) {
 		if (!may_refuse(w, rc, lport != 0))
 			sim_fail(w, "connect: %s", strerrorname_np(-rc));
-		return;
+		return NULL;
 	}
 	ep = ep_new(s, conn, true);
 	if (!ep)
-		return;
+		return NULL;
 	corq_conn_set_user(conn, ep);
 	corq_conn_get_info(s->tc.core, conn, &info);
 	ep->iss = info.snd_una;
-	ep->dual = dual;
-	if (sim_below(&w->rand, 50) == 0) /* changes its mind: closes or aborts in SYN_SENT */
+	ep->dual = kind == SIM_KIND_DUAL;
+	ep->proxy = kind == SIM_KIND_PROXY;
+	if (!ep->proxy &&
+		sim_below(&w->rand, 50) == 0) /* changes its mind: closes or aborts in SYN_SENT */
 		ep_close(s, ep, sim_below(&w->rand, 2) == 0);
+	return ep;
 }

@@ -7,6 +7,9 @@
 
 #include "sim.h"
 
+/* The end of `conn`, when its on_close came. */
+void ep_ended(struct sim_side *s, struct sim_ep *ep, struct corq_conn *conn, int reason);
+void ep_batch_end(struct corq_core *core);
 struct sim_ep *ep_new(struct sim_side *s, struct corq_conn *conn, bool active);
 void ep_find_peer(struct sim_side *s, struct sim_ep *ep);
 

@@ -174,6 +174,7 @@ sim_params_draw(struct sim_params *p, const struct sim_options *o, uint64_t seed
 	p->few_ports = one_in(r, 3);
 	p->refuse = one_in(r, 8);
 	p->dual = one_in(r, 4);
+	p->proxies = one_in(r, 3);
 	p->tight = one_in(r, 8);
 	p->check_every = o->check_every ? o->check_every : 16;
 	disturbed = p->link[0].reorder || p->link[0].dup || p->link[1].reorder || p->link[1].dup;
@@ -216,11 +217,11 @@ void
 sim_params_print(const struct sim_params *p)
 {
 	printf("seed %llu: %u connections of up to %u bytes, one each %.3f ms, turns up to %.3f ms "
-	       "apart%s%s%s%s%s%s\n",
+	       "apart%s%s%s%s%s%s%s\n",
 		(unsigned long long)p->seed, p->n_conns, p->max_bytes, (double)p->open_gap_ns / 1e6,
 		(double)p->gap_ns / 1e6, p->clean ? ", clean" : "", p->tight ? ", tight" : "",
 		p->few_ports ? ", few ports" : "", p->refuse ? ", refusing" : "",
-		p->dual ? ", dual" : "", p->pause ? ", pauses" : "");
+		p->dual ? ", dual" : "", p->proxies ? ", proxies" : "", p->pause ? ", pauses" : "");
 	print_side(p, 0);
 	print_side(p, 1);
 }

@@ -5,7 +5,7 @@
  *
  *   sim.c     options, seeds, what happens after a failure     link.c  one direction of the wire
  *   params.c  what a seed means                                ep.c    one end: what it is told
- *   plan.c    one end: what it does
+ *   plan.c    one end: what it does                            proxy.c ends that splice
  *   world.c   time, turns, invariants, the end of a run        ends.c  why connections ended
  *   churn.c   many short connections, one after another
  *   burst.c   (a program of its own) one burst equals one by one
@@ -24,6 +24,7 @@
 #define SIM_SLOTS        48     /* borrowed pieces that may be out a side */
 #define SIM_SLOT_BYTES   20000u /* of each */
 #define SIM_PORT_LISTEN  80     /* .. + 2: listeners of both sides */
+#define SIM_PORT_PROXY   83     /* its program connects on, and splices the two */
 #define SIM_PORT_CLOSED  99     /* nobody listens */
 #define SIM_PORT_DUAL    7000   /* .. : simultaneous opens, from both sides */
 #define SIM_CHANCE_WHOLE 10000  /* probabilities are parts of this */
@@ -67,6 +68,7 @@ struct sim_params {
 	bool few_ports;
 	bool refuse; /* listeners are closed now and then */
 	bool dual;   /* simultaneous opens */
+	bool proxies;
 	uint32_t check_every;
 };
 
@@ -84,6 +86,13 @@ struct sim_link {
 	uint64_t outage_until_ns, outage_drawn_ns;
 	struct sim_packet *head, *tail; /* under way, by arrival */
 	uint64_t n_sent, n_lost, n_full, n_dup, n_corrupt, n_reordered;
+};
+
+/* Why a connection is opened. */
+enum sim_kind {
+	SIM_KIND_USUAL,
+	SIM_KIND_DUAL, /* from both sides at once */
+	SIM_KIND_PROXY,
 };
 
 enum sim_end_policy {
@@ -106,7 +115,10 @@ enum sim_read_policy {
 /* One end of a connection, from connect or on_open to on_close. */
 struct sim_ep {
 	struct world *w;
-	struct sim_ep *peer;    /* NULL: not known (yet) */
+	struct sim_ep *peer;    /* whose bytes it reads; NULL: not known (yet) */
+	struct sim_ep *partner; /* a proxy's other connection */
+	struct sim_ep *via;     /* the proxy's end that it is connected to */
+	bool proxy;
 	struct corq_conn *conn; /* NULL: over */
 	corq_h handle;
 	uint64_t key; /* of the stream that we send */
@@ -152,7 +164,7 @@ struct sim_side {
 	uint64_t busy_until_ns;
 	bool again; /* the last turn did something */
 	uint32_t idle_turns;
-	struct corq_listener *listener[3];
+	struct corq_listener *listener[4];
 	uint8_t *arena; /* SIM_SLOTS * SIM_SLOT_BYTES */
 	struct sim_slot slot[SIM_SLOTS];
 	uint32_t n_out; /* slots lent */
@@ -203,9 +215,11 @@ struct memport_pkt *sim_link_take(struct sim_link *l, uint64_t now_ns);
 void sim_link_end(struct sim_link *l);
 
 /* ---- ep.c ---- */
-extern const struct corq_ops sim_ops;
+extern const struct corq_ops sim_ops, sim_proxy_ops;
 /* Opens a connection from `side`; raddr port by kind. */
-void sim_ep_connect(struct sim_side *s, uint16_t rport, uint16_t lport, bool dual);
+/* NULL: refused, for a reason that may be. */
+struct sim_ep *sim_ep_connect(
+	struct sim_side *s, uint16_t rport, uint16_t lport, enum sim_kind kind);
 void sim_mem_release(struct corq_core *core, void *arg, uint64_t cookie);
 /* Byte `off` of the stream named by key. */
 void sim_stream(uint64_t key, uint32_t off, uint8_t *out, size_t len);

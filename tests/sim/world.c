@@ -54,8 +54,9 @@ sim_say(const struct world *w, const char *fmt, ...)
 static void
 listen_on(struct sim_side *s, int i)
 {
-	struct corq_listen_opts o = {
-		.port = (uint16_t)(SIM_PORT_LISTEN + i), .backlog = 0, .ops = &sim_ops};
+	struct corq_listen_opts o = {.port = (uint16_t)(SIM_PORT_LISTEN + i),
+		.backlog = 0,
+		.ops = i == 3 ? &sim_proxy_ops : &sim_ops};
 	int rc;
 
 	if (s->w->p.tight)
@@ -108,7 +109,9 @@ open_one(struct sim_side *s, uint64_t now)
 	}
 	if (sim_below(&w->plan, 40) == 0)
 		port = SIM_PORT_CLOSED;
-	sim_ep_connect(s, port, 0, false);
+	else if (w->p.proxies && sim_below(&w->plan, 4) == 0)
+		port = SIM_PORT_PROXY;
+	sim_ep_connect(s, port, 0, SIM_KIND_USUAL);
 }
 
 static uint64_t
@@ -125,7 +128,7 @@ hook(struct corq_core *core, void *arg, uint64_t now)
 		uint16_t at = (uint16_t)(SIM_PORT_DUAL + 2 * w->dual_port);
 
 		s->dual_port = w->dual_port;
-		sim_ep_connect(s, (uint16_t)(at + !i), (uint16_t)(at + i), true);
+		sim_ep_connect(s, (uint16_t)(at + !i), (uint16_t)(at + i), SIM_KIND_DUAL);
 	}
 	while (w->n_open_calls < w->p.n_conns && s->next_open_ns <= now) {
 		open_one(s, now);
@@ -248,7 +251,7 @@ check_quiet(struct sim_side *s)
 	if (s->n_out)
 		sim_fail(w, "%c: %u borrowed pieces never released", c, s->n_out);
 	if (w->p.refuse)
-		for (int i = 0; i < 3; i++)
+		for (unsigned i = 0; i < CORQ_ARRAY_LEN(s->listener); i++)
 			if (s->listener[i])
 				corq_listener_close(s->tc.core, s->listener[i]);
 	if (corq_check_empty(&s->check, &s->tc.core->eng) != 0)
@@ -333,7 +336,7 @@ side_init(struct world *w, int i)
 	corq_core_set_hook(s->tc.core, hook, s);
 	if (w->pcap && i == 0)
 		memport_set_pcap(s->tc.mp, w->pcap, true, true);
-	for (int k = 0; k < 3; k++)
+	for (int k = 0; k < (int)CORQ_ARRAY_LEN(s->listener); k++)
 		listen_on(s, k);
 	s->next_open_ns = w->start_ns + 1 + sim_below(&w->plan, w->p.open_gap_ns);
 	s->next_listen_ns = w->start_ns + sim_below(&w->plan, CORQ_NS_PER_S);
