@@ -41,7 +41,8 @@ struct corq_core_config {
 	struct corq_addr gw;
 	uint16_t max_neigh;
 	struct corq_log *log;
-	bool idle_sleep; /* back off by sleeping when idle (off: pause only) */
+	const char *offload_hint; /* the line for a peer that leaves checksums to its device */
+	bool idle_sleep;          /* back off by sleeping when idle (off: pause only) */
 };
 
 #define CORQ_STATS_WORDS (sizeof(struct corq_stats) / sizeof(uint64_t))
@@ -64,6 +65,7 @@ struct corq_core {
 	struct corq_icmp_limit icmp_limit;
 	struct corq_arp_guard arp_guard;
 	struct corq_log_limit log_limit;
+	bool hinted; /* offload_hint was said */
 
 	struct corq_spsc **hand_in;  /* [n] rings from the other cores of the group; own: NULL */
 	struct corq_spsc **hand_out; /* [n] rings to them */
@@ -107,6 +109,9 @@ int corq_tcp_config_resolve(struct corq_tcp_config *out, const struct corq_confi
 /* Joins the cores of one group by hand-off rings in memory that the caller gives. */
 size_t corq_handoff_bytes(unsigned n);
 void corq_handoff_join(struct corq_core **cores, unsigned n, void *mem);
+/* Resets up to `max` of the connections that are left, from number *from on, which it moves. False
+ * when there was none to reset any more. For a core that stops: the replies need turns to leave. */
+bool corq_core_reset_some(struct corq_core *core, uint32_t *from, uint32_t max);
 /* Gives the frames that the core holds for sending back to the port: before the port closes. */
 void corq_core_drain(struct corq_core *core);
 /* Step 6 (events.c). Returns how many connections it served. */

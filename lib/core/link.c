@@ -72,7 +72,7 @@ answer_arp(struct corq_core *core, const struct corq_arp *arp)
 	put_tx(core, f);
 }
 
-/* Every core of the group keeps its own neighbours: the packet goes round (DESIGN: ownership). */
+/* Every core of the group keeps its own neighbours: the packet goes round. */
 static bool
 pass_on(struct corq_core *core, struct corq_frame *frame)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * turn.c - one pass of a core's loop, ten steps (DESIGN: one turn of a core).
+ * turn.c - one pass of a core's loop, ten steps (lib/DESIGN.md: a turn).
  *
  * The two halves are callable alone, because a test compares "one burst" with "one by one" before
  * the same second half. Every step has a budget, so that a turn stays short however much is ready.
@@ -20,6 +20,19 @@ drop(struct corq_core *core, struct corq_frame *f, enum corq_reason why)
 {
 	core->eng.reasons[why]++;
 	corq_engine_free_frame(&core->eng, f);
+}
+
+/* A peer whose offloads are on sends what no wire carries: the person must hear of it once. */
+static void
+hint_offloads(struct corq_core *core)
+{
+	if (core->hinted || !core->cfg.log)
+		return;
+	core->hinted = true;
+	corq_log_write(core->cfg.log, CORQ_LOG_WARN, "%s",
+		core->cfg.offload_hint && core->cfg.offload_hint[0]
+			? core->cfg.offload_hint
+			: "the other end leaves checksums or segmentation to its device");
 }
 
 /* Step 2. Parses frames[0..n) into seg[], key[]; what is not TCP is dealt with here. Returns how
@@ -56,6 +69,8 @@ parse_burst(struct corq_core *core, struct corq_frame **frames, unsigned n)
 			corq_link_icmp_input(core, seg, key);
 		else
 			drop(core, frames[i], why != CORQ_R_NONE ? why : CORQ_R_ICMP_TYPE);
+		if (CORQ_UNLIKELY(why == CORQ_R_TCP_CSUM_PARTIAL || why == CORQ_R_IP_OVERSIZE))
+			hint_offloads(core);
 	}
 	return m;
 }
@@ -138,6 +153,8 @@ corq_core_input_burst(struct corq_core *core)
 	e->stats.rx_packets += n;
 	t1 = corq_cycles();
 	core->stage[0] = t1 - t0;
+	if (CORQ_UNLIKELY(core->port->n_rx_oversize && !core->hinted))
+		hint_offloads(core);
 	if (n)
 		input_frames(core, core->rx, n);
 	core->stage[1] = corq_cycles() - t1;

@@ -59,7 +59,7 @@ parse_side(struct corq_instance *inst, enum corq_side side, const char *text, co
 {
 	struct corq_addr_range *r = &inst->addr[side];
 
-	if (corq_addr_parse_range(text, r) == 0) {
+	if (strchr(text, '/') && corq_addr_parse_range(text, r) == 0) {
 		if (corq_addr_is_v4(&r->first))
 			return 0;
 		snprintf(err, err_len,
@@ -151,6 +151,7 @@ core_config(struct corq_instance *inst, unsigned i, const struct corq_config *c,
 	cc->seed = seed + side_b;
 	cc->max_neigh = 1024;
 	cc->log = &inst->log;
+	cc->offload_hint = inst->m.hint;
 	cc->idle_sleep = !c->busy_poll;
 	add_range(cc, &inst->addr[side_b], true);
 	if (inst->m.both_sides)
@@ -285,10 +286,15 @@ corq_end(struct corq_instance *inst)
 
 /* ---- running ---- */
 
-/* After the word to stop: what is built or owed (FIN, RST) still leaves, within reason. */
+/* After the word to stop: what is left open is reset, so that no peer waits for us; and what is
+ * built or owed still leaves, within reason. */
 static void
 last_turns(struct corq_core *core)
 {
+	uint32_t from = 0;
+
+	while (corq_core_reset_some(core, &from, 256))
+		corq_core_turn(core);
 	for (int i = 0; i < 64; i++)
 		if (!corq_core_turn(core) && core->n_tx == 0)
 			break;

@@ -21,6 +21,7 @@ struct corq_machine {
 	unsigned n_ports; /* engine cores; loop: side A, then side B */
 	unsigned n_side_a;
 	bool both_sides; /* loop on one core */
+	char hint[256];  /* what to do when a peer leaves checksums to its device; may be empty */
 	struct corq_port *port[CORQ_MAX_CORES];
 };
 

@@ -283,8 +283,10 @@ eal_start(struct corq_eal *eal, const struct corq_eal_conf *conf, char *err, siz
 
 		corq_eal_reason(eal, why, sizeof(why));
 		rc = rte_errno != 0 ? -rte_errno : -EIO;
-		corq_port_err(err, errlen, "DPDK does not start: %s%s(%s)", why,
-			*why != '\0' ? " " : "", rte_strerror(-rc));
+		corq_port_err(err, errlen,
+			"DPDK does not start: %s (%s); look at the arguments after --, --eal-log "
+			"shows more",
+			*why != '\0' ? why : "it gives no reason", rte_strerror(-rc));
 		goto out;
 	}
 	eal->owned = true;

@@ -154,6 +154,10 @@ platform_open(struct corq_machine *m, const struct corq_config *c, const struct 
 		m->n_ports = 2 * cores;
 	}
 	rc = corq_eal_check_cores(m->n_ports, c->share_cpus, err, err_len);
+	if (rc < 0 && spec.kind == CORQ_DEV_LOOP && cores == 1)
+		snprintf(err, err_len,
+			"too few cores: loop runs its two ends on two CPUs, this "
+			"process may use one; --loop-one-core runs both on one");
 	if (rc == 1)
 		corq_log_write(log, CORQ_LOG_WARN, "%s", err);
 	if (rc >= 0)
@@ -164,6 +168,8 @@ platform_open(struct corq_machine *m, const struct corq_config *c, const struct 
 	if (!p)
 		return -ENOMEM;
 	m->state = p;
+	if (spec.kind == CORQ_DEV_VETH)
+		corq_port_offload_hint(spec.ifname, m->hint, sizeof(m->hint));
 	p->claim = -1;
 	if (spec.kind == CORQ_DEV_VETH)
 		rc = claim_address(p, &spec, c->ip, err, err_len);

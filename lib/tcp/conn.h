@@ -118,7 +118,7 @@ struct corq_conn {
 	uint16_t rcv_off; /* consumed bytes of the first receive chunk */
 };
 
-_Static_assert(sizeof(struct corq_conn) == 192, "three cache lines; DESIGN allows 224");
+_Static_assert(sizeof(struct corq_conn) == 192, "three cache lines");
 _Static_assert(offsetof(struct corq_conn, snd_wnd) == 64, "look-up and receive fill line 0");
 _Static_assert(offsetof(struct corq_conn, timer) == 128, "acknowledge and send fill line 1");
 

@@ -139,7 +139,7 @@ struct corq_engine {
 	uint32_t rec_ticks[CORQ_RC_COUNT];
 	uint32_t rec_n[CORQ_REC_KIND_COUNT], rec_max[CORQ_REC_KIND_COUNT];
 
-	/* sender queues (DESIGN: step 7) */
+	/* sender queues (step 7 of the turn) */
 	struct corq_fifo urgent; /* connections with a SYN to send */
 	struct corq_fifo parked; /* connections whose SYN waits for its next hop's address */
 	struct corq_fifo send;

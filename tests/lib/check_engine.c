@@ -232,8 +232,8 @@ check_fifos(struct corq_check *ck, struct corq_engine *e)
 		walk_fifo(ck, e, &e->events, CORQ_CF_IN_EVENTS, "event"))
 		return -1;
 	CORQ_CHECK(ck, ck->n_urgent == e->urgent.n + e->parked.n,
-		"%u connections flagged urgent, %u queued, %u parked", ck->n_urgent,
-		e->urgent.n, e->parked.n);
+		"%u connections flagged urgent, %u queued, %u parked", ck->n_urgent, e->urgent.n,
+		e->parked.n);
 	CORQ_CHECK(ck, ck->n_send == e->send.n, "%u connections flagged for send, %u queued",
 		ck->n_send, e->send.n);
 	CORQ_CHECK(ck, ck->n_events == e->events.n, "%u connections flagged for events, %u queued",

@@ -102,6 +102,7 @@ void burst_write(struct corq_core *core, struct corq_conn *conn, size_t len, uns
 /* ---- burst_cmp.c ---- */
 /* 0, or -1 with b->msg. */
 int burst_compare(struct burst *b, struct burst_twin *x, struct burst_twin *y);
+int burst_compare_isn(struct burst *b, struct burst_twin *x, struct burst_twin *y);
 int burst_compare_spread(struct burst *b, struct burst_twin *y, struct burst_twin *z);
 
 static inline struct corq_addr

@@ -28,6 +28,15 @@ is_cut(const struct sim_ep *ep)
 	return ep && (ep->reason != 0 || ep->aborted || ep->closed_unread || ep->given_up);
 }
 
+/* Bytes that it sent: a proxy's are those of the end behind its other connection. */
+static uint32_t
+sent_by(const struct sim_ep *ep)
+{
+	if (!ep->proxy)
+		return ep->written;
+	return ep->partner && ep->partner->peer ? ep->partner->peer->written : 0;
+}
+
 /* Could the peer have answered something of ep's by RST? */
 static bool
 peer_may_reset(const struct world *w, const struct sim_ep *ep)
@@ -42,7 +51,7 @@ peer_may_reset(const struct world *w, const struct sim_ep *ep)
 	if (is_cut(p))
 		return true;
 	/* Closed before it had all: what came later met no reader. */
-	if (p->closed && p->consumed_at_close < ep->written)
+	if (p->closed && p->consumed_at_close < sent_by(ep))
 		return true;
 	/* Its record was gone before our last FIN was acknowledged. */
 	return may_lose(w) || w->p.tight;

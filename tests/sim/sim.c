@@ -44,6 +44,7 @@ usage(FILE *out)
 	      "  --check-every N   the deep check of all pools each N turns (16; others each "
 	      "turn)\n"
 	      "  --churn N         instead: N connections, open, request, response, close\n"
+	      "  --pcap FILE       keep the packets of side A (of the last seed), failed or not\n"
 	      "  -v                tell what happens\n",
 		out);
 }
@@ -63,6 +64,7 @@ read_range(const char *text, struct sim_range *r)
 struct args {
 	struct sim_options o;
 	uint64_t first, last;
+	const char *pcap;
 	char replay[1024]; /* the command without its seeds */
 };
 
@@ -101,7 +103,8 @@ read_args(int argc, char **argv, struct args *a)
 		{"loss", 1, NULL, 'l'}, {"reorder", 1, NULL, 'r'}, {"dup", 1, NULL, 'd'},
 		{"corrupt", 1, NULL, 'c'}, {"delay-us", 1, NULL, 'D'}, {"rate-mbps", 1, NULL, 'R'},
 		{"conns", 1, NULL, 'n'}, {"bytes", 1, NULL, 'b'}, {"check-every", 1, NULL, 'e'},
-		{"churn", 1, NULL, 'C'}, {"help", 0, NULL, 'h'}, {NULL, 0, NULL, 0}};
+		{"churn", 1, NULL, 'C'}, {"pcap", 1, NULL, 'w'}, {"help", 0, NULL, 'h'},
+		{NULL, 0, NULL, 0}};
 	int c, i = 0;
 	char *end;
 
@@ -124,13 +127,15 @@ read_args(int argc, char **argv, struct args *a)
 			a->o.max_bytes = (uint32_t)n;
 		else if (c == 'e')
 			a->o.check_every = (uint32_t)n;
+		else if (c == 'w')
+			a->pcap = optarg;
 		else if (c == 'C')
 			a->o.churn = n;
 		else
 			ok = read_range(optarg, range_of(&a->o, c));
 		if (!ok)
 			return false;
-		if (c != 's' && c != 'S' && c != 'v')
+		if (c != 's' && c != 'S' && c != 'v' && c != 'w')
 			keep(a, opts[i].name, optarg);
 	}
 	return optind == argc && a->first <= a->last;
@@ -205,6 +210,7 @@ main(int argc, char **argv)
 			.dup = {0, 2, true},
 			.corrupt = {0, 2, true}}};
 	struct sim_totals t = {0};
+	struct pcapbuf *pb = NULL;
 	struct world *w = calloc(1, sizeof(*w));
 	unsigned failed = 0;
 	double start = seconds();
@@ -219,11 +225,15 @@ main(int argc, char **argv)
 		return sim_churn(&a.o, a.first);
 	}
 	signal(SIGABRT, on_abort);
+	if (a.pcap)
+		pb = pcapbuf_new(PCAP_PACKETS);
 	for (uint64_t seed = a.first; seed <= a.last && failed < 10; seed++)
-		if (run_seed(w, &a.o, seed, NULL, &t) != 0) {
+		if (run_seed(w, &a.o, seed, pb, &t) != 0) {
 			failed++;
 			tell_failure(w, &a, argv[0], seed);
 		}
+	if (pb && pcapbuf_write(pb, a.pcap) != 0)
+		perror(a.pcap);
 	print_totals(&t, failed, seconds() - start);
 	free(w);
 	return failed ? 1 : 0;

@@ -100,7 +100,9 @@ struct corq_addr corq_address(
  */
 int corq_run(
 	struct corq_instance *inst, int (*start)(struct corq_core *core, void *arg), void *arg);
-void corq_stop(struct corq_instance *inst); /* from any thread, a callback or a signal handler */
+/* From any thread, a callback or a signal handler. Connections still open are reset, and told by
+ * on_close(-ECONNABORTED), before corq_run returns. */
+void corq_stop(struct corq_instance *inst);
 /* Frees everything. After corq_run returned. */
 void corq_end(struct corq_instance *inst);
 
