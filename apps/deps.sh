@@ -11,8 +11,9 @@ set -u
 
 demo_packages="meson ninja-build gcc libc6-dev pkg-config python3 libdpdk-dev libnuma-dev
 	node-llhttp libjansson-dev libcmocka-dev
-	nginx-light apache2-utils curl iproute2 ethtool tcpdump util-linux jq gnuplot-nox"
-test_packages="clang llvm libclang-rt-14-dev clang-format-14 dpdk wrk tshark git"
+	nginx-light apache2-utils curl iproute2 ethtool util-linux"
+test_packages="clang llvm libclang-rt-14-dev clang-format-14 dpdk tcpdump wrk tshark jq
+	gnuplot-nox git"
 
 say()
 {

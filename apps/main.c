@@ -2,8 +2,9 @@
 /*
  * main.c - the binary `corq`: finds the subcommand and runs it.
  *
- * Exit codes: 0 done; 1 the run failed; 2 the command line makes no sense. `corq ab` also ends
- * with the number of the socket error that stopped it, as ab does.
+ * Exit codes: 0 done; 1 the run failed, or its output could not be written; 2 the command line
+ * makes no sense. `corq ab` also ends with the number of the socket error that stopped it, as ab
+ * does.
  */
 #include "common/app.h"
 
@@ -40,6 +41,10 @@ help(int argc, char **argv)
 {
 	const struct app *app;
 
+	if (argc > 3) {
+		app_error("one subcommand at a time; '%s' is left over", argv[3]);
+		return APP_USAGE;
+	}
 	if (argc < 3) {
 		usage(stdout);
 		return APP_OK;
@@ -51,8 +56,8 @@ help(int argc, char **argv)
 	return APP_OK;
 }
 
-int
-main(int argc, char **argv)
+static int
+run(int argc, char **argv)
 {
 	static char name[32];
 	const struct app *app;
@@ -74,4 +79,10 @@ main(int argc, char **argv)
 	snprintf(name, sizeof(name), "corq %s", app->name);
 	app_set_name(name);
 	return app->run(argc - 1, argv + 1);
+}
+
+int
+main(int argc, char **argv)
+{
+	return app_end(run(argc, argv));
 }

@@ -268,8 +268,11 @@ clock_hook(struct corq_core *core, void *arg, uint64_t now_ns)
 	unsigned i = corq_core_index(core);
 	uint64_t want = load_client_hook(core, &d->client[i], now_ns);
 
-	if (d->step(d, now_ns))
+	if (!d->stopping && d->step(d, now_ns)) {
+		d->stopping = true;
+		d->failures = drive_failures(d); /* what is open now is reset by the stop */
 		corq_stop(d->inst);
+	}
 	return want ? want : now_ns + NS_PER_MS;
 }
 
@@ -573,7 +576,7 @@ run(struct drive *d)
 	signal(SIGINT, on_signal);
 	signal(SIGTERM, on_signal);
 	rc = corq_run(d->inst, start_core, d);
-	bad_ones = drive_failures(d);
+	bad_ones = d->stopping ? d->failures : drive_failures(d);
 	if (d->role == DRIVE_SERVER)
 		report_server(d);
 	running = NULL;

@@ -40,6 +40,8 @@ struct drive {
 	struct load_server servers[DRIVE_CORES_MAX];
 	bool is_client[DRIVE_CORES_MAX];
 	struct results results;
+	bool stopping;
+	uint64_t failures;                             /* until then */
 	int (*step)(struct drive *d, uint64_t now_ns); /* the clock's work; non-zero: stop */
 	void *step_state;
 };

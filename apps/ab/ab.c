@@ -20,6 +20,8 @@ struct job {
 	struct ab_run run;
 	struct httpd_server *server; /* loop only */
 	struct app_core *cores;      /* one a core of the instance */
+	struct app_json json;
+	char endpoint[APP_ENDPOINT_TEXT]; /* target and port, as text */
 	char host[APP_HOST_MAX + 1];
 	const char *path;
 	char *request;
@@ -67,6 +69,7 @@ find_target(struct job *job)
 		app_addr_text(&run->target, job->host);
 		opts->url.bracketed = !app_addr_is_v4(&run->target);
 		job->path = "/";
+		app_endpoint_text(&run->target, run->port, job->endpoint);
 		return APP_OK;
 	}
 	snprintf(job->host, sizeof(job->host), "%s", opts->url.host);
@@ -74,10 +77,11 @@ find_target(struct job *job)
 	job->path = opts->url.path;
 	error = app_addr_resolve(opts->url.host, &run->target);
 	if (error != NULL) {
-		app_error("host '%s': %s; give its address if no name server is in reach",
+		app_error("host '%s': %s; give its IPv4 address if no name server is in reach",
 			opts->url.host, error);
 		return APP_FAILED;
 	}
+	app_endpoint_text(&run->target, run->port, job->endpoint);
 	if (loop && !address_in(run->inst, side, &run->target)) {
 		struct corq_addr first = corq_address(run->inst, side, NULL);
 
@@ -85,6 +89,12 @@ find_target(struct job *job)
 		app_error("'%s' is not on the loop device, whose server is %s; leave the URL out, "
 			  "or name a device with --dev",
 			opts->url.host, text);
+		return APP_USAGE;
+	}
+	if (!loop && address_in(run->inst, CORQ_SIDE_A, &run->target)) {
+		app_error("'%s' is our own address (--ip): nothing else may have it, and a server "
+			  "there cannot be reached; give us another one",
+			opts->url.host);
 		return APP_USAGE;
 	}
 	return APP_OK;
@@ -272,35 +282,61 @@ print_block(struct job *job, const struct ab_figures *f)
 	ab_report_print(job->out, &report);
 }
 
+/* A hint that is worth more than the rest of the line: the other end's device is not there. */
+static const char *
+offload_hint(const struct ab_figures *f)
+{
+	return f->csum_partial != 0
+		       ? "its TCP checksums are unfinished: turn its offloads off (ethtool -K IF "
+			 "tx off)"
+		       : "";
+}
+
+static const char *
+connect_hint(int error)
+{
+	if (error == ECONNREFUSED)
+		return ": nothing listens there";
+	if (error == EHOSTUNREACH)
+		return ": no host answers to this address; is it up, and on this link or behind "
+		       "--gw?";
+	if (error == ENETUNREACH)
+		return ": it is not in the network of --ip and there is no --gw";
+	return "";
+}
+
+static void
+explain_silence(const struct job *job, const struct ab_figures *f)
+{
+	static const char expired[] = "apr_pollset_poll: The timeout specified has expired (70007)";
+	const char *hint = offload_hint(f);
+
+	if (f->lat[AB_LAT_CONNECT].count == 0)
+		app_error("%s: no connection to %s within %u s; %s", expired, job->endpoint,
+			job->opts.timeout_s, *hint != '\0' ? hint : "is it up? (-s waits longer)");
+	else
+		app_error("%s: %s sent nothing for %u s; %s", expired, job->endpoint,
+			job->opts.timeout_s, *hint != '\0' ? hint : "is it up? (-s waits longer)");
+}
+
 /* Why the run stopped before its end: one line, and ab's exit code (the error's number). */
 static int
 explain_stop(const struct job *job, const struct ab_figures *f)
 {
 	const struct ab_run *run = &job->run;
 	int error = atomic_load(&run->stop_errno);
-	char text[APP_ADDR_TEXT];
-	const char *hint = "";
 
-	app_addr_text(&run->target, text);
 	if (run->heartbeat == 0)
 		fputc('\n', job->out);
-	fflush(job->out);
 	switch (atomic_load(&run->stop)) {
 	case AB_STOP_RECEIVE:
-		app_error("apr_socket_recv: %s (%d): %s:%u ended a connection before its response "
+		app_error("apr_socket_recv: %s (%d): %s ended a connection before its response "
 			  "was complete; -r goes on",
-			strerror(error), error, text, run->port);
+			strerror(error), error, job->endpoint);
 		break;
 	case AB_STOP_CONNECT:
-		if (error == ECONNREFUSED)
-			hint = "nothing listens there";
-		else if (error == EHOSTUNREACH)
-			hint = "no host answers to this address; is it up, and on this link or "
-			       "behind --gw?";
-		else if (error == ENETUNREACH)
-			hint = "it is not in the network of --ip and there is no --gw";
-		app_error("apr_socket_recv: %s (%d): cannot connect to %s:%u%s%s", strerror(error),
-			error, text, run->port, *hint != '\0' ? ": " : "", hint);
+		app_error("apr_socket_recv: %s (%d): cannot connect to %s%s", strerror(error),
+			error, job->endpoint, connect_hint(error));
 		break;
 	case AB_STOP_PORTS:
 		app_error("no local port was free for %u s: %llu connects refused; widen --ip, or "
@@ -309,15 +345,14 @@ explain_stop(const struct job *job, const struct ab_figures *f)
 		error = APP_FAILED;
 		break;
 	default:
-		app_error("apr_pollset_poll: The timeout specified has expired (70007): %s:%u "
-			  "sent nothing for %u s; is it up? (-s waits longer)",
-			text, run->port, run->opts->timeout_s);
+		explain_silence(job, f);
 		error = APP_FAILED;
 		break;
 	}
-	if (f->done != 0)
+	/* As ab, but those that failed are not called completed. */
+	if (f->good != 0)
 		fprintf(job->out, "Total of %llu requests completed\n",
-			(unsigned long long)f->done);
+			(unsigned long long)f->good);
 	return error > 0 && error < 256 ? error : APP_FAILED;
 }
 
@@ -325,9 +360,8 @@ static int
 judge_responses(const struct job *job, const struct ab_figures *f)
 {
 	if (f->garbage != 0) {
-		app_error("%llu of %llu responses were not HTTP; is %s:%u a web server?",
-			(unsigned long long)f->garbage, (unsigned long long)f->done, job->host,
-			job->run.port);
+		app_error("%llu of %llu responses were not HTTP; is %s a web server?",
+			(unsigned long long)f->garbage, (unsigned long long)f->done, job->endpoint);
 		return APP_FAILED;
 	}
 	if (f->cut_short != 0) {
@@ -337,12 +371,29 @@ judge_responses(const struct job *job, const struct ab_figures *f)
 		return APP_FAILED;
 	}
 	if (f->timeouts != 0 || f->bad_connect != 0 || f->bad_receive != 0) {
-		app_error("%llu connects failed, %llu responses failed, %llu of both by timeout",
+		const char *hint = offload_hint(f);
+
+		app_error(
+			"%llu connects failed, %llu responses failed, %llu of both by timeout%s%s",
 			(unsigned long long)f->bad_connect, (unsigned long long)f->bad_receive,
-			(unsigned long long)f->timeouts);
+			(unsigned long long)f->timeouts, *hint != '\0' ? "; " : "", hint);
 		return APP_FAILED;
 	}
 	return APP_OK;
+}
+
+static int
+write_json(struct job *job, const struct ab_figures *f, int rc, int argc, char **argv)
+{
+	const char *error = rc != APP_OK ? app_last_error() : NULL;
+
+	if (job->json.out == NULL)
+		return rc;
+	if (atomic_load(&job->run.stop) == AB_STOP_SIGNAL && error == NULL)
+		error = "interrupted by a signal";
+	if (app_json_write(&job->json, ab_json_make(f, error, argc, argv)) != 0 && rc == APP_OK)
+		return APP_FAILED;
+	return rc;
 }
 
 static int
@@ -360,22 +411,18 @@ report(struct job *job, int argc, char **argv)
 	ab_progress(run, figures.done);
 	if (stop >= AB_STOP_RECEIVE) {
 		rc = explain_stop(job, &figures);
-		ab_figures_free(&figures);
-		return rc;
+	} else {
+		if (run->heartbeat != 0)
+			fprintf(stderr, "Finished %llu requests\n",
+				(unsigned long long)figures.done);
+		else
+			fputs("..done\n", job->out);
+		print_block(job, &figures);
+		ab_extension_print(job->out, &figures);
+		app_flush();
+		rc = judge_responses(job, &figures);
 	}
-	if (run->heartbeat != 0)
-		fprintf(stderr, "Finished %llu requests\n", (unsigned long long)figures.done);
-	else
-		fputs("..done\n", job->out);
-	print_block(job, &figures);
-	ab_extension_print(job->out, &figures);
-	fflush(job->out);
-	rc = judge_responses(job, &figures);
-	if (job->opts.device.json != NULL) {
-		int json = ab_json_write(job->opts.device.json, &figures, argc, argv);
-
-		rc = rc != 0 ? rc : json;
-	}
+	rc = write_json(job, &figures, rc, argc, argv);
 	ab_figures_free(&figures);
 	return stop == AB_STOP_SIGNAL ? APP_FAILED : rc;
 }
@@ -392,7 +439,7 @@ run_job(struct job *job, int argc, char **argv)
 		fprintf(job->out, "INFO: %s header == \n---\n%.*s\n---\n",
 			ab_options_method(&job->opts),
 			(int)(job->run.request_len - job->opts.body_len), job->request);
-	fflush(job->out);
+	app_flush();
 	running = job->run.inst;
 	app_catch_signals(on_signal);
 	rc = corq_run(job->run.inst, start_core, job);
@@ -409,6 +456,7 @@ clean_up(struct job *job)
 {
 	if (job->run.inst != NULL)
 		corq_end(job->run.inst);
+	app_json_close(&job->json);
 	httpd_server_destroy(job->server);
 	for (unsigned i = 0; i < job->run.generators; i++)
 		ab_core_destroy(job->run.cores[i]);
@@ -431,14 +479,13 @@ run_ab(int argc, char **argv)
 		return APP_FAILED;
 	}
 	rc = ab_options_parse(&job->opts, argc, argv);
-	job->out = stdout;
-	if (job->opts.device.json != NULL && strcmp(job->opts.device.json, "-") == 0)
-		job->out = stderr; /* standard output is the JSON's */
-	if (rc == 0) {
+	if (rc == 0)
+		rc = app_json_open(&job->json, job->opts.device.json);
+	job->out = app_json_text(&job->json);
+	if (rc == 0)
 		rc = set_up(job);
-		if (rc == 0)
-			rc = run_job(job, argc, argv);
-	}
+	if (rc == 0)
+		rc = run_job(job, argc, argv);
 	clean_up(job);
 	return rc < 0 ? APP_OK : rc;
 }

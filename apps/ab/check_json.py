@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks `corq ab --json` against schema.json, and that its counters add up.
+"""Checks `corq ab --json` or `corq httpd --json` against its schema.json, and that its counters add up.
 
   check_json.py SCHEMA FILE           checks a file
   check_json.py SCHEMA --run COMMAND  runs COMMAND (which prints the JSON) and checks that
@@ -60,6 +60,14 @@ def check(value, schema, where, errors):
             errors.append(f"{where}: the checker does not know '{key}'")
 
 
+def server_sums(o, errors):
+    parts = ("ok", "redirects", "client_errors", "server_errors")
+    if o["requests"] != sum(o[p] for p in parts):
+        errors.append("requests is not the sum of its kinds")
+    if o["cut_short"] > o["requests"]:
+        errors.append("more responses cut short than requests answered")
+
+
 def sums(o, errors):
     r, c = o["requests"], o["connections"]
     if r["started"] != r["complete"] + r["aborted"] + r["outstanding"]:
@@ -82,7 +90,7 @@ def problems(o, schema):
     errors = []
     check(o, schema, "$", errors)
     if not errors:
-        sums(o, errors)
+        (server_sums if o["schema"] == "corq-httpd/1" else sums)(o, errors)
     return errors
 
 

@@ -80,6 +80,8 @@ print_wire(FILE *out, const struct ab_figures *f)
 	double conns = f->opened == 0 ? 1 : (double)f->opened;
 
 	real(out, "pkts_per_conn", ab_figures_packets(f), 2);
+	if (f->run->opts->keepalive)
+		real(out, "pkts_per_request", ab_figures_packets_request(f), 2);
 	if (!f->both_ends && f->opened != 0) {
 		real(out, "pkts_per_conn_tx", (double)own->tx_packets / conns, 2);
 		real(out, "pkts_per_conn_rx", (double)own->rx_packets / conns, 2);
@@ -97,6 +99,7 @@ print_wire(FILE *out, const struct ab_figures *f)
 	count(out, "zero_window", own->zero_window_in);
 	count(out, "rst_in", own->rst_in);
 	count(out, "rst_out", own->rst_out);
+	count(out, "syn_met_time_wait", f->syn_met_time_wait);
 	count(out, "tw_entered", own->tw_entered);
 	count(out, "tw_now", own->time_wait_live);
 	count(out, "tw_recycled", own->tw_recycled_syn);
@@ -119,6 +122,8 @@ print_wire(FILE *out, const struct ab_figures *f)
 	real(out, "port_util_max_pct", f->port_util_peak * 100, 2);
 	count(out, "rx_missed", own->rx_missed);
 	count(out, "rx_nombuf", own->rx_nombuf);
+	if (f->csum_partial != 0)
+		count(out, "rx_csum_partial", f->csum_partial);
 	count(out, "tx_ring_full", own->tx_full);
 	count(out, "handoff_out", own->handoff_out);
 	count(out, "handoff_dropped", own->handoff_dropped);
@@ -176,6 +181,6 @@ ab_extension_print(FILE *out, const struct ab_figures *f)
 	latency(out, "lat_ttlb", &f->lat[AB_LAT_LAST]);
 	latency(out, "lat_total", &f->lat[AB_LAT_TOTAL]);
 	latency(out, "lat_close", &f->lat[AB_LAT_CLOSE]);
-	fprintf(out, "verdict: %s-limited\n", f->verdict);
+	fprintf(out, "verdict: %s\n", f->verdict);
 	fprintf(out, "verdict_reason: %s\n", f->reason);
 }

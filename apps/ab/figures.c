@@ -258,6 +258,8 @@ ab_figures_collect(struct ab_run *run, struct ab_figures *f)
 	f->seconds = (double)f->elapsed_ns / 1e9;
 	f->live_mean = f->elapsed_ns != 0 ? live / (double)f->elapsed_ns : -1;
 	f->recovery_ms = recovery(run, f->elapsed_ns);
+	f->csum_partial = app_reason_count(run->inst, "tcp_csum_partial");
+	f->syn_met_time_wait = app_reason_count(run->inst, "tcp_syn_sent_bad_ack");
 	collect_sides(f);
 	judge(f);
 	return collect_times(f);
@@ -270,15 +272,25 @@ ab_figures_free(struct ab_figures *f)
 	f->lat = NULL;
 }
 
-double
-ab_figures_packets(const struct ab_figures *f)
+static double
+packets_per(const struct ab_figures *f, uint64_t n)
 {
 	double packets = (double)(f->own.rx_packets + f->own.tx_packets);
 
-	if (f->opened == 0)
-		return -1;
 	/* On one core for both ends each packet is sent and received here. */
-	return packets / (f->both_ends ? 2 : 1) / (double)f->opened;
+	return n == 0 ? -1 : packets / (f->both_ends ? 2 : 1) / (double)n;
+}
+
+double
+ab_figures_packets(const struct ab_figures *f)
+{
+	return packets_per(f, f->opened);
+}
+
+double
+ab_figures_packets_request(const struct ab_figures *f)
+{
+	return packets_per(f, f->done);
 }
 
 double

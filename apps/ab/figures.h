@@ -7,6 +7,7 @@
 #define CORQ_AB_FIGURES_H
 
 #include "ab/gen.h"
+#include "common/json.h"
 
 #include <corq/instance.h>
 
@@ -32,6 +33,8 @@ struct ab_figures {
 	bool both_ends;
 	struct corq_stats own, peer;
 	unsigned own_cores, peer_cores;
+	uint64_t csum_partial;      /* frames whose checksum was left to a device */
+	uint64_t syn_met_time_wait; /* SYNs that a TIME_WAIT at the peer answered with an ACK */
 	double own_busy[AB_CORES_MAX], peer_busy[AB_CORES_MAX]; /* percent */
 	const char *verdict;                                    /* "generator", "nic", "target" */
 	char reason[200];
@@ -40,13 +43,14 @@ struct ab_figures {
 /* 0, -ENOMEM. The instance must not have ended yet. */
 int ab_figures_collect(struct ab_run *run, struct ab_figures *figures);
 void ab_figures_free(struct ab_figures *figures);
-/* Packets and busy cycles of our side a connection; < 0: not measured. */
+/* Packets and busy cycles of our side a connection, packets a request; < 0: not measured. */
 double ab_figures_packets(const struct ab_figures *figures);
+double ab_figures_packets_request(const struct ab_figures *figures);
 double ab_figures_cycles(const struct ab_figures *figures);
 
 /* extension.c: the key: value block after ab's text. */
 void ab_extension_print(FILE *out, const struct ab_figures *figures);
-/* json.c: 0 or an exit code (the error line is out). */
-int ab_json_write(const char *path, const struct ab_figures *figures, int argc, char **argv);
+/* json.c. error: why the run failed, in one line, or NULL. The caller owns the result. */
+json_t *ab_json_make(const struct ab_figures *figures, const char *error, int argc, char **argv);
 
 #endif

@@ -6,8 +6,6 @@
 #include "ab/figures.h"
 #include "common/addr.h"
 
-#include <errno.h>
-#include <jansson.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -63,6 +61,7 @@ requests(const struct ab_figures *f)
 	json_object_set_new(o, "failed_exceptions", count(f->bad_except));
 	json_object_set_new(o, "not_2xx", count(f->not_2xx));
 	json_object_set_new(o, "timeouts", count(f->timeouts));
+	json_object_set_new(o, "packets", real(ab_figures_packets_request(f)));
 	return o;
 }
 
@@ -99,13 +98,16 @@ latencies(const struct ab_figures *f)
 }
 
 static json_t *
-tcp(const struct corq_stats *s)
+tcp(const struct ab_figures *f)
 {
+	const struct corq_stats *s = &f->own;
 	json_t *o = json_object();
 
 	json_object_set_new(o, "retransmits", count(s->segs_retransmitted));
 	json_object_set_new(o, "resets_in", count(s->rst_in));
 	json_object_set_new(o, "resets_out", count(s->rst_out));
+	json_object_set_new(o, "syn_met_time_wait", count(f->syn_met_time_wait));
+	json_object_set_new(o, "rx_csum_partial", count(f->csum_partial));
 	json_object_set_new(o, "time_wait_now", count(s->time_wait_live));
 	json_object_set_new(o, "time_wait_recycled", count(s->tw_recycled_syn + s->tw_reused_own));
 	return o;
@@ -183,31 +185,22 @@ environment(const struct ab_figures *f, int argc, char **argv)
 	return o;
 }
 
-int
-ab_json_write(const char *path, const struct ab_figures *f, int argc, char **argv)
+json_t *
+ab_json_make(const struct ab_figures *f, const char *error, int argc, char **argv)
 {
 	json_t *o = json_object();
-	FILE *out = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
-	int rc = 0;
 
 	json_object_set_new(o, "schema", json_string("corq-ab/1"));
+	json_object_set_new(o, "error", error != NULL ? json_string(error) : json_null());
 	json_object_set_new(o, "seconds", json_real(f->seconds));
 	json_object_set_new(o, "requests", requests(f));
 	json_object_set_new(o, "connections", connections(f));
 	json_object_set_new(o, "latency_us", latencies(f));
-	json_object_set_new(o, "tcp", tcp(&f->own));
+	json_object_set_new(o, "tcp", tcp(f));
 	json_object_set_new(o, "ports", ports(&f->own));
 	json_object_set_new(o, "stages", stages(&f->own));
 	json_object_set_new(o, "verdict", json_string(f->verdict));
 	json_object_set_new(o, "verdict_reason", json_string(f->reason));
 	json_object_set_new(o, "environment", environment(f, argc, argv));
-	errno = 0;
-	if (out == NULL || json_dumpf(o, out, JSON_INDENT(2)) != 0 || fputc('\n', out) == EOF)
-		rc = APP_FAILED;
-	if (out != NULL && out != stdout && fclose(out) != 0)
-		rc = APP_FAILED;
-	if (rc != 0)
-		app_error("--json: cannot write '%s': %s", path, strerror(errno));
-	json_decref(o);
-	return rc;
+	return o;
 }

@@ -38,6 +38,7 @@ void
 ab_options_usage(FILE *out)
 {
 	fputs("usage: corq ab [options] [http://host[:port]/path] [-- EAL arguments]\n"
+	      "Without --dev and URL it loads its own server over the loop device.\n"
 	      "ab's options:\n"
 	      "  -n REQUESTS   how many (1)\n"
 	      "  -c SLOTS      how many at a time (1)\n"
@@ -50,14 +51,18 @@ ab_options_usage(FILE *out)
 	      "  -m METHOD     instead of GET\n"
 	      "  -H HEADER     add a header line, or replace Host, User-Agent, Accept\n"
 	      "  -q            no progress lines\n"
-	      "  -v LEVEL      2 warnings, 3 response codes, 4 headers\n"
+	      "  -v LEVEL      2: the request, response headers, warnings; 3: response codes too\n"
 	      "load:\n"
-	      "  --half-open N SYNs outstanding on a core, at most (256)\n"
-	      "loop device (no URL needed: the server is embedded):\n"
-	      "  --size BYTES  the page it serves (100)\n"
-	      "  --loop-one-core  both ends on one core\n",
+	      "  --close POLICY  who closes first: first (we), after-peer (default),\n"
+	      "                  abort-if-empty, rst\n"
+	      "  --half-open N   SYNs outstanding on a core, at most (256)\n"
+	      "  --pause-ms M    stop our cores for M ms, as a busy machine would, with\n"
+	      "  --pause-at S    so many seconds after the first connect\n"
+	      "  --size BYTES    loop: the page that the embedded server has (100)\n"
+	      "report:\n"
+	      "  --json FILE     the figures as JSON too; - is standard output\n",
 		out);
-	fputs(app_device_help, out);
+	app_device_usage(out, true);
 }
 
 static int
@@ -249,6 +254,11 @@ take_url(struct ab_options *opts, int argc, char **argv)
 		app_error("invalid URL '%s': %s", argv[optind], error);
 		return APP_USAGE;
 	}
+	if (opts->url.bracketed) {
+		app_error("invalid URL '%s': IPv6 is not there yet; use an IPv4 address",
+			argv[optind]);
+		return APP_USAGE;
+	}
 	opts->url_given = true;
 	return APP_OK;
 }
@@ -266,8 +276,8 @@ check(const struct ab_options *opts)
 		return APP_USAGE;
 	}
 	if (max != 0 && opts->concurrency / cores > max) {
-		app_error("-c %u does not fit --max-conns %u on %u core%s", opts->concurrency, max,
-			cores, cores == 1 ? "" : "s");
+		app_error("-c %u does not fit --max-conns %u on --cores %u", opts->concurrency, max,
+			cores);
 		return APP_USAGE;
 	}
 	if (opts->device.config.loop_one_core && !app_device_is_loop(&opts->device)) {

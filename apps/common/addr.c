@@ -7,6 +7,7 @@
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -46,28 +47,32 @@ app_addr_text(const struct corq_addr *addr, char text[APP_ADDR_TEXT])
 		inet_ntop(AF_INET6, addr->b, text, APP_ADDR_TEXT);
 }
 
+void
+app_endpoint_text(const struct corq_addr *addr, uint16_t port, char text[APP_ENDPOINT_TEXT])
+{
+	char plain[APP_ADDR_TEXT];
+
+	app_addr_text(addr, plain);
+	snprintf(text, APP_ENDPOINT_TEXT, app_addr_is_v4(addr) ? "%s:%u" : "[%s]:%u", plain, port);
+}
+
 const char *
 app_addr_resolve(const char *host, struct corq_addr *addr)
 {
 	struct addrinfo hints, *found = NULL;
 	const struct sockaddr_in *v4;
-	const struct sockaddr_in6 *v6;
 	int rc;
 
 	if (app_addr_parse(host, addr))
 		return NULL;
 	memset(&hints, 0, sizeof(hints));
+	hints.ai_family = AF_INET;
 	hints.ai_socktype = SOCK_STREAM;
 	rc = getaddrinfo(host, NULL, &hints, &found);
 	if (rc != 0)
 		return gai_strerror(rc);
-	if (found->ai_family == AF_INET) {
-		v4 = (const struct sockaddr_in *)(const void *)found->ai_addr;
-		from_v4(&v4->sin_addr, addr);
-	} else {
-		v6 = (const struct sockaddr_in6 *)(const void *)found->ai_addr;
-		memcpy(addr->b, &v6->sin6_addr, 16);
-	}
+	v4 = (const struct sockaddr_in *)(const void *)found->ai_addr;
+	from_v4(&v4->sin_addr, addr);
 	freeaddrinfo(found);
 	return NULL;
 }

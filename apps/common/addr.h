@@ -9,14 +9,17 @@
 #include <corq/types.h>
 #include <stdbool.h>
 
-#define APP_ADDR_TEXT 48
+#define APP_ADDR_TEXT     48
+#define APP_ENDPOINT_TEXT (APP_ADDR_TEXT + 8)
 
 /* Numeric only. */
 bool app_addr_parse(const char *text, struct corq_addr *addr);
 /* IPv4 as a.b.c.d, IPv6 without brackets. */
 void app_addr_text(const struct corq_addr *addr, char text[APP_ADDR_TEXT]);
+/* a.b.c.d:port or [addr]:port. */
+void app_endpoint_text(const struct corq_addr *addr, uint16_t port, char text[APP_ENDPOINT_TEXT]);
 bool app_addr_is_v4(const struct corq_addr *addr);
-/* NULL, or why the name has no address. */
+/* Its first IPv4 address. NULL, or why the name has none. */
 const char *app_addr_resolve(const char *host, struct corq_addr *addr);
 
 #endif

@@ -12,6 +12,8 @@
 #include <string.h>
 
 static const char *app_name = "corq";
+static char last_error[512];
+static int output_error;
 static volatile sig_atomic_t signal_count;
 static void (*signal_stop)(int count);
 
@@ -26,13 +28,40 @@ app_error(const char *format, ...)
 {
 	va_list args;
 
-	fflush(stdout);
-	fprintf(stderr, "%s: ", app_name);
+	app_flush();
 	va_start(args, format);
-	vfprintf(stderr, format, args);
+	vsnprintf(last_error, sizeof(last_error), format, args);
 	va_end(args);
-	fputc('\n', stderr);
+	fprintf(stderr, "%s: %s\n", app_name, last_error);
 	fflush(stderr);
+}
+
+const char *
+app_last_error(void)
+{
+	return last_error[0] != '\0' ? last_error : NULL;
+}
+
+void
+app_flush(void)
+{
+	errno = 0;
+	if (fflush(stdout) != 0 && output_error == 0)
+		output_error = errno;
+}
+
+int
+app_end(int rc)
+{
+	int error;
+
+	app_flush();
+	error = output_error;
+	if (error == 0 && !ferror(stdout))
+		return rc;
+	app_error("cannot write to standard output%s%s", error != 0 ? ": " : "",
+		error != 0 ? strerror(error) : "");
+	return rc != APP_OK ? rc : APP_FAILED;
 }
 
 bool
@@ -73,13 +102,15 @@ on_signal(int number)
 void
 app_catch_signals(void (*stop)(int count))
 {
-	struct sigaction action;
+	struct sigaction action, old;
 
 	memset(&action, 0, sizeof(action));
 	action.sa_handler = on_signal;
 	signal_stop = stop;
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
+	if (sigaction(SIGHUP, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+		sigaction(SIGHUP, &action, NULL);
 }
 
 int

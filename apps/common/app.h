@@ -38,6 +38,12 @@ extern const struct app app_httpd;
 void app_set_name(const char *name);
 /* One line on stderr: "corq ab: ...". */
 void app_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* What app_error said last, without the name in front; NULL: nothing yet. */
+const char *app_last_error(void);
+/* Standard output is flushed; the first failure is kept for app_end. */
+void app_flush(void);
+/* The exit code of a program that is done: rc, or failed if its output could not be written. */
+int app_end(int rc);
 
 /* The whole of text as a decimal number within [min, max]. */
 bool app_parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *out);
@@ -60,8 +66,8 @@ app_core_of(const struct corq_core *core)
 }
 
 /*
- * SIGINT and SIGTERM: `stop` (may be NULL) is called in the handler, with the count of signals so
- * far; app_signals() returns that count.
+ * SIGINT, SIGTERM and SIGHUP (unless it is ignored, as by nohup): `stop` (may be NULL) is called in
+ * the handler, with the count of signals so far; app_signals() returns that count.
  */
 void app_catch_signals(void (*stop)(int count));
 int app_signals(void);

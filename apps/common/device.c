@@ -7,28 +7,38 @@
 #include <errno.h>
 #include <string.h>
 
-const char app_device_help[] =
-	"device:\n"
-	"  --dev DEVICE        loop (default), veth:IF, memif:ROLE,SOCKET\n"
-	"  --ip A[-B]/LEN      our address, or a range of them\n"
-	"  --peer-ip A[-B]/LEN the server side's on loop\n"
-	"  --gw ADDRESS        next hop for what is not on the link\n"
-	"  --mac MAC           our hardware address\n"
-	"  --mtu BYTES         at most the device's\n"
-	"  --cores N           cores (on loop: of each side)\n"
-	"  --name NAME         name of this instance, when several run\n"
-	"  --share-cpus        allow more cores than CPUs (correct, but slow)\n"
-	"  --no-huge           do without huge pages\n"
-	"  --eal-log           show DPDK's own log\n"
-	"  -- ARGUMENTS        handed to DPDK's EAL\n"
-	"tcp:\n"
-	"  --max-conns N       connections a core\n"
-	"  --seed N            secrets are derived from it (repeatable runs)\n"
-	"  --timewait MODE     strict (default), reuse, lab\n"
-	"  --tw-time SECONDS   TIME_WAIT lasts so long (60); below 60 with --timewait lab only\n"
-	"  --rfc1337 on|off    a RST does not end TIME_WAIT (on)\n"
-	"  --close POLICY      first, after-peer, abort-if-empty, rst\n"
-	"  --json FILE         the figures as JSON too; - is standard output\n";
+void
+app_device_usage(FILE *out, bool loop)
+{
+	fputs("device:\n", out);
+	fprintf(out,
+		"  --dev DEVICE        %sveth:IF, memif:server,SOCKET or memif:client,SOCKET\n",
+		loop ? "loop (default), " : "");
+	fputs("  --ip A[-B]/LEN      our address, or a range of them\n", out);
+	if (loop)
+		fputs("  --peer-ip A[-B]/LEN loop: the server side's\n", out);
+	fputs("  --gw ADDRESS|none   next hop for what is not on the link (none)\n"
+	      "  --mac MAC           our hardware address\n"
+	      "  --mtu BYTES         at most the device's\n",
+		out);
+	fprintf(out, "  --cores N           how many, 1 to %d%s (1)\n", APP_CORES_MAX,
+		loop ? "; loop: for each side" : "");
+	if (loop)
+		fputs("  --loop-one-core     loop: both ends on one core\n", out);
+	fputs("  --share-cpus        allow more cores than CPUs (correct, but slow)\n"
+	      "  --name NAME         name of this instance, when several run\n"
+	      "  --no-huge           do without huge pages\n"
+	      "  --eal-log           show DPDK's own log\n"
+	      "  -- ARGUMENTS        handed to DPDK's EAL\n"
+	      "tcp:\n"
+	      "  --max-conns N       connections a core (65536)\n"
+	      "  --seed N            secrets are derived from it (repeatable runs)\n"
+	      "  --timewait MODE     strict (default), reuse, lab\n"
+	      "  --tw-time SECONDS   TIME_WAIT lasts so long (60); below 60 with --timewait lab "
+	      "only\n"
+	      "  --rfc1337 on|off    a RST does not end TIME_WAIT (on)\n",
+		out);
+}
 
 void
 app_device_init(struct app_device *device)
@@ -102,7 +112,7 @@ set_number(struct app_device *device, int opt, const char *arg)
 		config->mtu = ok ? (unsigned)value : 0;
 		break;
 	case APP_OPT_CORES:
-		ok = app_option_u64("--cores", arg, 1, 128, &value);
+		ok = app_option_u64("--cores", arg, 1, APP_CORES_MAX, &value);
 		config->cores = ok ? (unsigned)value : 0;
 		break;
 	case APP_OPT_MAX_CONNS:
@@ -121,6 +131,24 @@ set_number(struct app_device *device, int opt, const char *arg)
 	return ok ? 1 : -1;
 }
 
+/* The library would say so too, but only after the rest of the command line was looked at. */
+static int
+set_dev(struct app_device *device, const char *arg)
+{
+	static const char *const kinds[] = {"loop", "veth", "memif"};
+	size_t len = strcspn(arg, ":");
+
+	device->config.dev = arg;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (strlen(kinds[i]) == len && strncmp(arg, kinds[i], len) == 0)
+			return 1;
+	}
+	app_error("--dev: unknown device '%.64s'; there are loop, veth:IF, memif:server,SOCKET and "
+		  "memif:client,SOCKET",
+		arg);
+	return -1;
+}
+
 int
 app_device_option(struct app_device *device, int opt, const char *arg)
 {
@@ -128,8 +156,7 @@ app_device_option(struct app_device *device, int opt, const char *arg)
 
 	switch (opt) {
 	case APP_OPT_DEV:
-		config->dev = arg;
-		return 1;
+		return set_dev(device, arg);
 	case APP_OPT_IP:
 		config->ip = arg;
 		return 1;
@@ -189,6 +216,19 @@ bool
 app_device_is_loop(const struct app_device *device)
 {
 	return device->config.dev == NULL || strcmp(device->config.dev, "loop") == 0;
+}
+
+uint64_t
+app_reason_count(const struct corq_instance *inst, const char *name)
+{
+	const char *at, *text;
+	bool is_drop;
+
+	for (unsigned i = 0; (at = corq_reason_at(i, &text, &is_drop)) != NULL; i++) {
+		if (strcmp(at, name) == 0)
+			return corq_reason_count(inst, i);
+	}
+	return 0;
 }
 
 int

@@ -3,8 +3,8 @@
  * device.h - the options that every subcommand with a device shares, and starting the instance
  * with them. Main thread only.
  *
- * A subcommand puts APP_DEVICE_LONG into its option array, APP_DEVICE_HELP into its usage text,
- * calls app_device_split first and app_device_option for each option that getopt_long returns.
+ * A subcommand puts APP_DEVICE_LONG into its option array, calls app_device_usage in its usage
+ * text, app_device_split first and app_device_option for each option that getopt_long returns.
  */
 #ifndef CORQ_APP_DEVICE_H
 #define CORQ_APP_DEVICE_H
@@ -13,6 +13,8 @@
 
 #include <corq/instance.h>
 #include <getopt.h>
+
+#define APP_CORES_MAX 32
 
 struct app_device {
 	struct corq_config config;
@@ -65,8 +67,8 @@ enum app_device_opt {
 	{"eal-log", no_argument, NULL, APP_OPT_EAL_LOG}
 /* clang-format on */
 
-extern const char app_device_help[];
-
+/* The options of all subcommands; those of the loop device only where it can be used. */
+void app_device_usage(FILE *out, bool loop);
 void app_device_init(struct app_device *device);
 /* Cuts argv at "--": what follows goes to DPDK's EAL. Returns the new argc. */
 int app_device_split(struct app_device *device, int argc, char **argv);
@@ -75,6 +77,8 @@ int app_device_option(struct app_device *device, int opt, const char *arg);
 /* The line for what getopt_long did not take ('?' or ':'). */
 void app_bad_option(int argc, char **argv, int opt);
 bool app_device_is_loop(const struct app_device *device);
+/* How often a reason of the library was counted, by its name; 0 if there is no such reason. */
+uint64_t app_reason_count(const struct corq_instance *inst, const char *name);
 /* Starts the instance: 0 and *inst, else the exit code (the error line is out). */
 int app_device_start(const struct app_device *device, struct corq_instance **inst);
 

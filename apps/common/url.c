@@ -44,6 +44,16 @@ take_host(const char *from, const char *end, struct app_url *url)
 	return NULL;
 }
 
+/* After "http://": another scheme? Its name has letters, digits, '+', '-' and '.' only. */
+static bool
+other_scheme(const char *text)
+{
+	size_t len =
+		strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.");
+
+	return len != 0 && strncmp(text + len, "://", 3) == 0;
+}
+
 const char *
 app_url_parse(const char *text, struct app_url *url)
 {
@@ -55,6 +65,8 @@ app_url_parse(const char *text, struct app_url *url)
 		return "https is not there yet; use http";
 	if (strncasecmp(text, "http://", 7) == 0)
 		text += 7;
+	else if (other_scheme(text))
+		return "only http:// is spoken here";
 	slash = strchr(text, '/');
 	if (slash == NULL)
 		return "there is no '/' after the host, as in http://host/";
@@ -72,6 +84,8 @@ app_url_parse(const char *text, struct app_url *url)
 		end++;
 	} else {
 		end = memchr(text, ':', (size_t)(slash - text));
+		if (end != NULL && memchr(end + 1, ':', (size_t)(slash - end - 1)) != NULL)
+			return "an IPv6 address stands in brackets; IPv6 is not there yet, though";
 		end = end == NULL ? slash : end;
 		error = take_host(text, end, url);
 	}

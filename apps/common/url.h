@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * url.h - the URL of a command line, with ab's rules: [http://]host[:port]/path; the path is not
- * optional; an IPv6 host stands in brackets. Pure.
+ * optional; an IPv6 host stands in brackets (the programs refuse it so far). Pure.
  */
 #ifndef CORQ_APP_URL_H
 #define CORQ_APP_URL_H

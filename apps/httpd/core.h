@@ -4,8 +4,9 @@
  *
  * A connection's state is its user word, so an idle one costs the program nothing:
  *
- *   bit 0 set: bits 1-7 flags, bits 8-31 time of the last request (units of 2^28 ns), bits 32-63
- *   bytes of a request body still to skip;
+ *   bit 0 set: bits 1-7 flags, bits 8-19 time of the last request (units of 2^28 ns), bits 20-36
+ *   the file of the last response (index + 1, 0: none), bits 37-57 bytes of a request body still
+ *   to skip;
  *   bit 0 clear: a pointer to a struct httpd_partial, a header that came in part; it keeps the
  *   word meanwhile.
  *
@@ -31,8 +32,14 @@
 #define WORD_PEER_FIN (1ull << 3)
 #define WORD_ENDING   (1ull << 4)
 #define WORD_RESET    (1ull << 5)
-#define WORD_TIME     0xffffff00ull
-#define WORD_SKIP     (~0ull << 32)
+#define WORD_TIME     0xfff00ull
+#define WORD_FILE_AT  20
+#define WORD_FILE     (0x1ffffull << WORD_FILE_AT)
+#define WORD_SKIP_AT  37
+#define WORD_SKIP     (0x1fffffull << WORD_SKIP_AT)
+
+_Static_assert(HTTPD_FILES_MAX < 1 << 17, "a file fits its bits");
+_Static_assert(HTTPD_BODY_MAX < 1 << 21, "so does a body to skip");
 
 struct httpd_partial {
 	struct httpd_partial *next_free;

@@ -5,10 +5,9 @@
  */
 #include "common/addr.h"
 #include "common/device.h"
+#include "common/json.h"
 #include "httpd/server.h"
 
-#include <errno.h>
-#include <jansson.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +24,7 @@ struct job {
 	struct httpd_opts opts;
 	struct httpd_server *server;
 	struct app_core *cores;
+	struct app_json json;
 	_Atomic unsigned ready;
 	_Atomic int listen_error;
 };
@@ -47,9 +47,13 @@ usage(FILE *out)
 	      "               [-- EAL arguments]\n"
 	      "  DIRECTORY     serve its files, read once at start\n"
 	      "  --size BYTES  serve a page of so many bytes for every path\n"
-	      "  --port PORT   listen there (80)\n",
+	      "  --port PORT   listen there (80)\n"
+	      "  --close POLICY  who closes first: first (we, default), after-peer,\n"
+	      "                  abort-if-empty, rst\n"
+	      "  --json FILE   the counts as JSON at the end; - is standard output\n"
+	      "Names that start with a dot are not served.\n",
 		out);
-	fputs(app_device_help, out);
+	app_device_usage(out, false);
 }
 
 static void
@@ -107,6 +111,10 @@ check(struct job *job, int argc, char **argv)
 					  : "what to serve? name a directory, or --size BYTES");
 		return APP_USAGE;
 	}
+	if (job->device.config.peer_ip != NULL) {
+		app_error("--peer-ip is for the loop device, which corq httpd cannot use");
+		return APP_USAGE;
+	}
 	if (app_device_is_loop(&job->device)) {
 		app_error("the loop device has no way in; give --dev veth:IF or memif:ROLE,SOCKET "
 			  "(corq ab without a URL brings its own server)");
@@ -138,23 +146,34 @@ parse(struct job *job, int argc, char **argv)
 
 /* ---- running ---- */
 
+static const char *
+plural(uint64_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
 static void
 say_ready(const struct job *job)
 {
 	struct corq_addr addr = corq_address(job->opts.inst, CORQ_SIDE_A, NULL);
-	bool v4 = app_addr_is_v4(&addr);
 	unsigned cores = corq_cores(job->opts.inst);
-	char text[APP_ADDR_TEXT], what[64];
+	char at[APP_ENDPOINT_TEXT], what[64], more[48] = "";
+	uint64_t files, skipped;
 
-	app_addr_text(&addr, text);
+	app_endpoint_text(&addr, job->opts.port, at);
+	files = httpd_server_files(job->server, &skipped);
 	if (job->opts.fixed)
-		snprintf(what, sizeof(what), "%u bytes for every path", job->opts.size);
+		snprintf(what, sizeof(what), "%u byte%s for every path", job->opts.size,
+			plural(job->opts.size));
 	else
-		snprintf(what, sizeof(what), "%llu files",
-			(unsigned long long)httpd_server_files(job->server));
-	printf("corq httpd: listening on http://%s%s%s:%u/ (%u core%s, %s)\n", v4 ? "" : "[", text,
-		v4 ? "" : "]", job->opts.port, cores, cores == 1 ? "" : "s", what);
-	fflush(stdout);
+		snprintf(what, sizeof(what), "%llu file%s", (unsigned long long)files,
+			plural(files));
+	if (skipped != 0)
+		snprintf(more, sizeof(more), ", %llu skipped", (unsigned long long)skipped);
+	fprintf(app_json_text(&job->json),
+		"corq httpd: listening on http://%s/ (%u core%s, %s%s)\n", at, cores, plural(cores),
+		what, more);
+	fflush(app_json_text(&job->json));
 }
 
 static int
@@ -178,60 +197,64 @@ count(uint64_t value)
 	return json_integer((json_int_t)value);
 }
 
-static int
-write_json(const struct job *job, const struct httpd_counts *c)
+static json_t *
+make_json(const struct job *job, const struct httpd_counts *c)
 {
-	const char *path = job->device.json;
-	FILE *out = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
 	json_t *o = json_object(), *tcp = json_object();
 	struct corq_stats stats;
-	int rc = APP_OK;
 
 	corq_stats(job->opts.inst, &stats);
 	json_object_set_new(o, "schema", json_string("corq-httpd/1"));
 	json_object_set_new(o, "connections", count(c->connections));
 	json_object_set_new(o, "requests", count(c->requests));
 	json_object_set_new(o, "ok", count(c->ok));
+	json_object_set_new(o, "redirects", count(c->redirects));
 	json_object_set_new(o, "client_errors", count(c->client_errors));
 	json_object_set_new(o, "server_errors", count(c->server_errors));
-	json_object_set_new(o, "bytes_body", count(c->bytes_body));
+	json_object_set_new(o, "cut_short", count(c->cut_short));
+	json_object_set_new(o, "bytes_body", count(c->bytes_body - c->bytes_lost));
 	json_object_set_new(o, "no_memory", count(c->no_memory));
 	json_object_set_new(tcp, "retransmits", count(stats.segs_retransmitted));
 	json_object_set_new(tcp, "resets_in", count(stats.rst_in));
 	json_object_set_new(tcp, "resets_out", count(stats.rst_out));
+	json_object_set_new(tcp, "rx_csum_partial",
+		count(app_reason_count(job->opts.inst, "tcp_csum_partial")));
 	json_object_set_new(tcp, "time_wait_now", count(stats.time_wait_live));
 	json_object_set_new(tcp, "time_wait_recycled", count(stats.tw_recycled_syn));
 	json_object_set_new(o, "tcp", tcp);
-	errno = 0;
-	if (out == NULL || json_dumpf(o, out, JSON_INDENT(2)) != 0 || fputc('\n', out) == EOF)
-		rc = APP_FAILED;
-	if (out != NULL && out != stdout && fclose(out) != 0)
-		rc = APP_FAILED;
-	if (rc != 0)
-		app_error("--json: cannot write '%s': %s", path, strerror(errno));
-	json_decref(o);
-	return rc;
+	return o;
+}
+
+static void
+print_count(FILE *out, const char *before, uint64_t n, const char *what)
+{
+	fprintf(out, "%s%llu %s%s", before, (unsigned long long)n, what, plural(n));
 }
 
 static int
-report(const struct job *job)
+report(struct job *job)
 {
-	FILE *out =
-		job->device.json != NULL && strcmp(job->device.json, "-") == 0 ? stderr : stdout;
+	uint64_t partial = app_reason_count(job->opts.inst, "tcp_csum_partial");
+	FILE *out = app_json_text(&job->json);
 	struct httpd_counts c;
 
 	httpd_server_counts(job->server, &c);
-	fprintf(out,
-		"corq httpd: %llu connections, %llu requests (%llu ok, %llu client errors, %llu "
-		"server errors), %llu body bytes\n",
-		(unsigned long long)c.connections, (unsigned long long)c.requests,
-		(unsigned long long)c.ok, (unsigned long long)c.client_errors,
-		(unsigned long long)c.server_errors, (unsigned long long)c.bytes_body);
+	print_count(out, "corq httpd: ", c.connections, "connection");
+	print_count(out, ", ", c.requests, "request");
+	fprintf(out, " (%llu ok", (unsigned long long)c.ok);
+	print_count(out, ", ", c.redirects, "redirect");
+	print_count(out, ", ", c.client_errors, "client error");
+	print_count(out, ", ", c.server_errors, "server error");
+	fprintf(out, "; %llu of them cut short)", (unsigned long long)c.cut_short);
+	print_count(out, ", ", c.bytes_body - c.bytes_lost, "body byte");
+	fputs(" acknowledged\n", out);
+	if (partial != 0)
+		fprintf(out, "rx_csum_partial: %llu\n", (unsigned long long)partial);
 	if (c.no_memory + c.no_room != 0)
 		app_error("%llu answers found no send memory, %llu no room for a header in pieces",
 			(unsigned long long)c.no_memory, (unsigned long long)c.no_room);
 	fflush(out);
-	return job->device.json != NULL ? write_json(job, &c) : APP_OK;
+	return job->json.out != NULL ? app_json_write(&job->json, make_json(job, &c)) : APP_OK;
 }
 
 static int
@@ -240,7 +263,9 @@ serve(struct job *job)
 	char err[200];
 	int rc;
 
-	rc = app_device_start(&job->device, &job->opts.inst);
+	rc = app_json_open(&job->json, job->device.json);
+	if (rc == 0)
+		rc = app_device_start(&job->device, &job->opts.inst);
 	if (rc != 0)
 		return rc;
 	if (httpd_server_create(&job->opts, &job->server, err, sizeof(err)) != 0) {
@@ -280,6 +305,7 @@ run_httpd(int argc, char **argv)
 		rc = serve(job);
 	if (job->opts.inst != NULL)
 		corq_end(job->opts.inst);
+	app_json_close(&job->json);
 	httpd_server_destroy(job->server);
 	free(job->cores);
 	free(job);

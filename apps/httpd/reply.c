@@ -89,10 +89,11 @@ reply_file(struct httpd_core *hc, struct corq_conn *conn, const struct httpd_pla
 		return false;
 	if (body == 0)
 		return true;
-	hc->counts.bytes_body += body;
 	if (corq_conn_write_mem(hc->core, conn, hc->server->site.mem, file->body, body, 0, 0) ==
-		(ssize_t)body)
+		(ssize_t)body) {
+		hc->counts.bytes_body += body;
 		return true;
+	}
 	hc->counts.no_memory++;
 	corq_conn_abort(hc->core, conn);
 	return false;
@@ -139,6 +140,8 @@ reply_short(struct httpd_core *hc, struct corq_conn *conn, const struct httpd_pl
 		hc->counts.server_errors++;
 	else if (plan->status >= 400)
 		hc->counts.client_errors++;
+	else
+		hc->counts.redirects++;
 	if (!plan->keep)
 		corq_conn_set_cork(hc->core, conn, true);
 	return write_all(hc, conn, out, (size_t)n, 0);

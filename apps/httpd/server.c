@@ -4,6 +4,7 @@
  * does and core.h for the state of a connection.
  */
 #include "httpd/core.h"
+#include "httpd/unacked.h"
 
 #include <string.h>
 
@@ -58,11 +59,12 @@ stamp(uint64_t word, uint64_t now)
 	return (word & ~WORD_TIME) | ((now >> 28 << 8) & WORD_TIME);
 }
 
-/* Nanoseconds since the stamp, within 0.27 s, for spans below 50 days. */
+/* Nanoseconds since the stamp, within 0.27 s, modulo 18 minutes: what is idle is closed after 30 s,
+ * and a connection that waits longer than that is looked at again 30 s later at most. */
 static uint64_t
 since(uint64_t word, uint64_t now)
 {
-	return (((now >> 28) - ((word & WORD_TIME) >> 8)) & 0xffffff) << 28;
+	return (((now >> 28) - ((word & WORD_TIME) >> 8)) & (WORD_TIME >> 8)) << 28;
 }
 
 static void
@@ -163,11 +165,17 @@ plan_for(struct httpd_core *hc, const struct httpd_request *req)
 static bool
 answer(struct httpd_core *hc, struct corq_conn *conn, const struct httpd_plan *plan, uint64_t skip)
 {
+	const struct httpd_file *sent = plan->status == 200 && !plan->head ? plan->file : NULL;
 	uint64_t word = stamp(word_of(conn), corq_core_now(hc->core));
 
-	set_word(conn, (word & ~WORD_SKIP) | WORD_SERVED | skip << 32);
+	word = (word & ~WORD_SKIP) | WORD_SERVED | skip << WORD_SKIP_AT;
+	set_word(conn, word);
 	if (!httpd_reply(hc, conn, plan))
 		return false;
+	word &= ~WORD_FILE;
+	if (sent != NULL)
+		word |= (uint64_t)(sent - hc->server->site.files + 1) << WORD_FILE_AT;
+	set_word(conn, word);
 	if (plan->keep)
 		return true;
 	end_after_reply(hc, conn, plan->linger);
@@ -254,7 +262,7 @@ serve(struct httpd_core *hc, struct corq_conn *conn)
 	size_t readable;
 
 	while ((readable = corq_conn_readable(conn)) != 0) {
-		uint64_t word = word_of(conn), skip = word >> 32;
+		uint64_t word = word_of(conn), skip = (word & WORD_SKIP) >> WORD_SKIP_AT;
 
 		if ((word & WORD_ENDING) != 0) {
 			drop_input(hc, conn);
@@ -263,7 +271,7 @@ serve(struct httpd_core *hc, struct corq_conn *conn)
 		if (skip != 0) {
 			skip = skip < readable ? skip : readable;
 			corq_conn_consume(hc->core, conn, skip);
-			set_word(conn, word - (skip << 32));
+			set_word(conn, word - (skip << WORD_SKIP_AT));
 			continue;
 		}
 		if (corq_conn_unsent(conn) > STALL_BYTES) {
@@ -364,11 +372,39 @@ on_timer(struct corq_core *core, struct corq_conn *conn)
 	}
 }
 
+/* It did not end in order: what was the peer not seen to get? */
+static void
+count_unacked(struct httpd_core *hc, struct corq_conn *conn)
+{
+	uint64_t word = word_of(conn), index = (word & WORD_FILE) >> WORD_FILE_AT, bytes;
+	struct httpd_unacked lost = {0, 0};
+	const struct httpd_file *file;
+	struct corq_conn_info info;
+
+	if ((word & WORD_SERVED) == 0)
+		return;
+	corq_conn_get_info(hc->core, conn, &info);
+	bytes = (uint64_t)info.unacked_bytes + info.unsent_bytes;
+	if (info.fin_sent && bytes != 0)
+		bytes--; /* the FIN */
+	if (index != 0) {
+		file = &hc->server->site.files[index - 1];
+		lost = httpd_unacked(bytes, hc->first_len[1] + file->head_len, file->len);
+	} else if (bytes != 0) {
+		lost.responses = 1;
+	}
+	hc->counts.cut_short += lost.responses;
+	hc->counts.bytes_lost += lost.body;
+}
+
 static void
 on_close(struct corq_core *core, struct corq_conn *conn, int reason)
 {
-	(void)reason;
-	free_partial(hc_of(core), conn);
+	struct httpd_core *hc = hc_of(core);
+
+	if (reason != 0)
+		count_unacked(hc, conn);
+	free_partial(hc, conn);
 }
 
 const struct corq_ops httpd_ops = {

@@ -33,7 +33,11 @@ struct httpd_opts {
 
 /* Sums over the cores. Each word is exact, the set is not a snapshot. */
 struct httpd_counts {
-	uint64_t connections, requests, ok, client_errors, server_errors, bytes_body;
+	uint64_t connections;
+	/* requests = ok + redirects + client_errors + server_errors; cut_short: of them, those
+	 * whose connection ended before all of the response was acknowledged. */
+	uint64_t requests, ok, redirects, client_errors, server_errors, cut_short;
+	uint64_t bytes_body, bytes_lost; /* of bodies: queued; of them never acknowledged */
 	uint64_t idle_closed, header_late, no_memory, no_room;
 };
 
@@ -45,7 +49,8 @@ int httpd_server_create(
 /* On each core that serves; corq_core_user must point to its struct app_core. */
 int httpd_core_start(struct httpd_server *server, struct corq_core *core);
 void httpd_server_counts(const struct httpd_server *server, struct httpd_counts *counts);
-uint64_t httpd_server_files(const struct httpd_server *server);
+/* Files that are served, and entries of the directory that are not (site.h). */
+uint64_t httpd_server_files(const struct httpd_server *server, uint64_t *skipped);
 /* After corq_end. NULL is fine. */
 void httpd_server_destroy(struct httpd_server *server);
 

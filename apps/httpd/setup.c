@@ -112,9 +112,11 @@ httpd_server_counts(const struct httpd_server *server, struct httpd_counts *coun
 }
 
 uint64_t
-httpd_server_files(const struct httpd_server *server)
+httpd_server_files(const struct httpd_server *server, uint64_t *skipped)
 {
 	uint64_t n = 0;
+
+	*skipped = server->site.skipped;
 
 	for (size_t i = 0; i < server->site.count; i++)
 		n += !server->site.files[i].directory;

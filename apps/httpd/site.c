@@ -17,10 +17,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FILES_MAX  65536
 #define DEPTH_MAX  32
 #define PATH_LIMIT 1023
 #define ALIGN      64 /* bodies start on a cache line */
+
+static const char index_name[] = "index.html";
 
 struct walk {
 	struct httpd_site *site;
@@ -128,7 +129,7 @@ inside(const struct walk *w, const char *path)
 static int walk_dir(struct walk *w, char *path, size_t len, int depth);
 
 static int
-walk_entry(struct walk *w, char *path, size_t len, int depth)
+walk_entry(struct walk *w, char *path, size_t len, size_t name_len, int depth)
 {
 	struct httpd_file *file;
 	struct stat st;
@@ -137,12 +138,14 @@ walk_entry(struct walk *w, char *path, size_t len, int depth)
 	if (lstat(path, &st) != 0)
 		return fail(w, errno, path);
 	link = S_ISLNK(st.st_mode);
-	if (link && (stat(path, &st) != 0 || !inside(w, path)))
+	if (path[len - name_len] == '.' || (link && (stat(path, &st) != 0 || !inside(w, path))) ||
+		(!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) || (link && S_ISDIR(st.st_mode))) {
+		w->site->skipped++;
 		return 0;
-	if ((!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) || (link && S_ISDIR(st.st_mode)))
-		return 0;
-	if (w->site->count == FILES_MAX) {
-		snprintf(w->err, w->err_len, "more than %d files in '%s'", FILES_MAX, w->root);
+	}
+	if (w->site->count == HTTPD_FILES_MAX) {
+		snprintf(
+			w->err, w->err_len, "more than %d files in '%s'", HTTPD_FILES_MAX, w->root);
 		return -EFBIG;
 	}
 	file = add(w->site, path + w->root_len, S_ISREG(st.st_mode) ? (size_t)st.st_size : 0);
@@ -179,7 +182,7 @@ walk_dir(struct walk *w, char *path, size_t len, int depth)
 		}
 		path[len] = '/';
 		memcpy(path + len + 1, entry->d_name, name + 1);
-		rc = walk_entry(w, path, len + 1 + name, depth);
+		rc = walk_entry(w, path, len + 1 + name, name, depth);
 		path[len] = '\0';
 	}
 	closedir(dir);
@@ -233,6 +236,37 @@ make_table(struct httpd_site *site)
 	return 0;
 }
 
+static const struct httpd_file *
+look_up(const struct httpd_site *site, const char *path, size_t len)
+{
+	size_t at = hash(path, len) & site->mask;
+
+	for (; site->table[at] != 0; at = (at + 1) & site->mask) {
+		const struct httpd_file *file = &site->files[site->table[at] - 1];
+
+		if (strcmp(file->path, path) == 0)
+			return file;
+	}
+	return NULL;
+}
+
+static void
+mark_indexed(struct httpd_site *site)
+{
+	char path[PATH_LIMIT + sizeof(index_name) + 2];
+
+	for (size_t i = 0; i < site->count; i++) {
+		struct httpd_file *file = &site->files[i];
+		int n = snprintf(path, sizeof(path), "%s/%s", file->path, index_name);
+		const struct httpd_file *index;
+
+		if (!file->directory)
+			continue;
+		index = look_up(site, path, (size_t)n);
+		file->has_index = index != NULL && !index->directory;
+	}
+}
+
 int
 httpd_site_load(struct httpd_site *site, const char *dir, char *err, size_t err_len)
 {
@@ -255,6 +289,8 @@ httpd_site_load(struct httpd_site *site, const char *dir, char *err, size_t err_
 		snprintf(err, err_len, "not enough memory for the %zu bytes in '%s'", w.bytes, dir);
 		rc = -ENOMEM;
 	}
+	if (rc == 0)
+		mark_indexed(site);
 	for (size_t i = 0; rc == 0 && i < site->count; i++) {
 		if (site->files[i].directory)
 			continue;
@@ -284,30 +320,17 @@ httpd_site_free(struct httpd_site *site)
 	memset(site, 0, sizeof(*site));
 }
 
-static const struct httpd_file *
-look_up(const struct httpd_site *site, const char *path, size_t len)
-{
-	size_t at = hash(path, len) & site->mask;
-
-	for (; site->table[at] != 0; at = (at + 1) & site->mask) {
-		const struct httpd_file *file = &site->files[site->table[at] - 1];
-
-		if (strcmp(file->path, path) == 0)
-			return file;
-	}
-	return NULL;
-}
-
 const struct httpd_file *
 httpd_site_find(const struct httpd_site *site, char *path, size_t len)
 {
-	static const char index[] = "index.html";
+	const struct httpd_file *file;
 
 	if (site->fixed)
 		return &site->files[0];
 	if (path[len - 1] == '/') {
-		memcpy(path + len, index, sizeof(index));
-		len += sizeof(index) - 1;
+		memcpy(path + len, index_name, sizeof(index_name));
+		len += sizeof(index_name) - 1;
 	}
-	return look_up(site, path, len);
+	file = look_up(site, path, len);
+	return file != NULL && file->directory && !file->has_index ? NULL : file;
 }

@@ -5,13 +5,17 @@
  * a lock.
  *
  * Limits: 65536 entries, directories 32 deep, names up to 1023 bytes. Symbolic links to files
- * inside the root are followed, others and links to directories are left out.
+ * inside the root are followed. Left out and counted: names that start with a dot, other links,
+ * links to directories, and what is neither a file nor a directory. A directory is served by its
+ * index.html; one without is not there (404).
  */
 #ifndef CORQ_HTTPD_SITE_H
 #define CORQ_HTTPD_SITE_H
 
 #include <corq/instance.h>
 #include <stddef.h>
+
+#define HTTPD_FILES_MAX 65536
 
 struct httpd_file {
 	char *path; /* "/a/b.html"; of a directory "/a" (the answer is a redirect) */
@@ -20,12 +24,14 @@ struct httpd_file {
 	char head[128]; /* "Content-Type: ...", "Content-Length: ..." and the empty line */
 	unsigned head_len;
 	bool directory;
+	bool has_index; /* of a directory */
 };
 
 struct httpd_site {
 	bool fixed; /* files[0] answers every path */
 	struct httpd_file *files;
 	size_t count, room;
+	size_t skipped;  /* entries left out */
 	uint32_t *table; /* index + 1 */
 	size_t mask;
 	char *arena;

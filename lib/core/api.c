@@ -182,7 +182,7 @@ corq_conn_set_linger0(struct corq_conn *conn, bool on)
 void
 corq_conn_set_ops(struct corq_conn *conn, struct corq_core *core, const struct corq_ops *ops)
 {
-	conn->ops = corq_ops_index(&core->eng, ops);
+	conn->ops = (uint8_t)corq_ops_index(&core->eng, ops);
 }
 
 void

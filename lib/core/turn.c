@@ -54,7 +54,8 @@ parse_burst(struct corq_core *core, struct corq_frame **frames, unsigned n)
 		enum corq_reason why;
 		enum corq_pkt kind;
 
-		core->eng.stats.rx_bytes += frames[i]->pkt_len;
+		if (CORQ_LIKELY(!(frames[i]->flags & CORQ_FRAME_HANDED))) /* counted there */
+			core->eng.stats.rx_bytes += frames[i]->pkt_len;
 		why = corq_net_parse(frames[i], &core->parse, seg, key, &kind);
 		if (CORQ_LIKELY(kind == CORQ_PKT_TCP)) {
 			seg->hash = corq_engine_hash(&core->eng, key);

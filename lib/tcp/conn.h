@@ -111,7 +111,9 @@ struct corq_conn {
 	uint32_t splice; /* pool index of a struct corq_splice_link, or CORQ_NONE */
 	uint16_t ev;     /* enum corq_conn_event */
 	uint16_t laddr_idx;
-	uint16_t ops;     /* index of the ops table in the engine's list */
+	uint8_t ops;      /* index of the ops table in the engine's list */
+	uint8_t told_at;  /* when a segment without data was last told that it is not acceptable:
+			     0 never, else 128 + half seconds modulo 128 (input.c) */
 	uint8_t err;      /* errno that ended it, 0 none */
 	uint8_t rcv_true; /* frames that the receive queue holds (true size), saturating */
 	uint16_t rcv_mss; /* largest segment seen: when a second full one is in (delayed ACK) */

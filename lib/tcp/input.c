@@ -25,6 +25,26 @@ owe_ack_each(struct corq_conn *c)
 		c->acks_owed++;
 }
 
+/*
+ * What is not acceptable is answered by an ACK, and two ends that find each other unacceptable
+ * would answer each other for ever. Data and FIN do not answer anything: they get an ACK each. The
+ * rest (bare ACKs, SYNs, RSTs to be challenged) gets one in 0.54 s (RFC 5961 7; Linux limits
+ * likewise).
+ */
+static void
+owe_ack_limited(struct corq_engine *e, struct corq_conn *c, const struct corq_seg *seg)
+{
+	uint8_t now = (uint8_t)(e->now_ns >> 29 | 128);
+
+	if (seg->len == 0 && !(seg->flags & CORQ_TH_FIN)) {
+		if (c->told_at == now)
+			return;
+		c->told_at = now;
+	}
+	owe_ack_each(c);
+	corq_conn_mark_send(e, c);
+}
+
 static void
 take_ts_recent(struct corq_engine *e, struct corq_conn *c, const struct corq_seg *seg)
 {
@@ -194,8 +214,7 @@ step_paws(struct corq_engine *e, struct corq_conn *c, const struct corq_seg *seg
 		take_ts_recent(e, c, seg);
 		return GO;
 	}
-	owe_ack_each(c);
-	corq_conn_mark_send(e, c);
+	owe_ack_limited(e, c, seg);
 	return CORQ_R_TCP_PAWS;
 }
 
@@ -237,8 +256,7 @@ step_sequence(struct corq_engine *e, struct corq_conn *c, const struct corq_seg 
 		return GO;
 	if (seg->flags & CORQ_TH_RST)
 		return CORQ_R_TCP_RST_OUT_OF_WINDOW;
-	owe_ack_each(c);
-	corq_conn_mark_send(e, c);
+	owe_ack_limited(e, c, seg);
 	return corq_seq_le(seg->seq + corq_seg_seqlen(seg), c->rcv_nxt) ? CORQ_R_TCP_DUPLICATE
 									: CORQ_R_TCP_OUT_OF_WINDOW;
 }
@@ -251,8 +269,7 @@ step_rst(struct corq_engine *e, struct corq_conn *c, const struct corq_seg *seg)
 	if (!(seg->flags & CORQ_TH_RST))
 		return GO;
 	if (seg->seq != c->rcv_nxt) {
-		owe_ack_each(c);
-		corq_conn_mark_send(e, c);
+		owe_ack_limited(e, c, seg);
 		return CORQ_R_TCP_RST_CHALLENGED;
 	}
 	e->stats.rst_in++;
@@ -272,8 +289,7 @@ step_syn(struct corq_engine *e, struct corq_conn *c, const struct corq_seg *seg)
 {
 	if (!(seg->flags & CORQ_TH_SYN))
 		return GO;
-	owe_ack_each(c);
-	corq_conn_mark_send(e, c);
+	owe_ack_limited(e, c, seg);
 	return CORQ_R_TCP_SYN_CHALLENGED;
 }
 
@@ -344,8 +360,7 @@ step_ack(struct corq_engine *e, struct corq_conn *c, const struct corq_seg *seg)
 		corq_conn_established(e, c);
 	}
 	if (corq_seq_gt(seg->ack, c->snd_nxt)) {
-		owe_ack_each(c);
-		corq_conn_mark_send(e, c);
+		owe_ack_limited(e, c, seg);
 		return CORQ_R_TCP_ACK_TOO_NEW;
 	}
 	/* RFC 5961 5.2: older than anything in flight could be. */
@@ -507,7 +522,7 @@ take_syn_options(struct corq_engine *e, struct corq_conn *c, const struct corq_s
 	c->last_ack_sent = c->rcv_nxt;
 	c->rcv_adv = c->rcv_nxt + CORQ_MIN(e->cfg.rcv_buf, 65535u);
 	c->snd_wnd = seg->wnd; /* never scaled in a SYN (RFC 7323 2.2) */
-	c->max_wnd = seg->wnd;
+	c->max_wnd = (uint16_t)(seg->wnd >> corq_conn_snd_wscale(c));
 	c->snd_wl1 = seg->seq;
 	c->snd_wl2 = seg->ack;
 }

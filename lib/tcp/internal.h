@@ -95,8 +95,8 @@ void corq_recovery_on_rto(struct corq_engine *e, struct corq_conn *c, struct cor
 /* Appends a record; false when the pool is empty (counted). */
 bool corq_txrec_add(
 	struct corq_engine *e, struct corq_work *w, uint32_t seq, uint32_t end, uint16_t flags);
-/* Drops what lies below una. Returns the send time of the newest record dropped that was never
- * retransmitted, 0 if there is none: an RTT sample (Karn, RFC 6298 3). */
+/* Drops what lies below una. Returns the send time of the newest record that it reached, as an RTT
+ * sample; 0 if one of them was retransmitted (Karn, RFC 6298 3). */
 uint64_t corq_txrec_ack(struct corq_engine *e, struct corq_work *w, uint32_t una);
 void corq_txrec_purge(struct corq_engine *e, struct corq_work *w);
 /* Marks the first record lost, cut to at most mss bytes when a record can be had for the rest. */
@@ -203,6 +203,7 @@ uint32_t corq_connect_addr(struct corq_engine *e, const struct corq_addr *raddr)
 /* Links a chunk to the end of the send queue; snd_end is the caller's. */
 void corq_sndq_append(struct corq_engine *e, struct corq_conn *c, uint32_t idx);
 void corq_splice_end(struct corq_engine *e, struct corq_conn *c);
+void corq_splice_shut(struct corq_engine *e, struct corq_conn *to);
 void corq_splice_room(struct corq_engine *e, const struct corq_conn *to);
 
 #endif

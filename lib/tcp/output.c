@@ -271,7 +271,8 @@ corq_output_conn(struct corq_engine *e, struct corq_conn *c, struct corq_outbuf 
 		return false;
 	if ((c->flags & CORQ_CF_SYN) && !corq_build_syn(e, c, ob))
 		return true;
-	if (c->state == CORQ_CLOSED) /* the SYN found nobody */
+	/* The SYN found nobody, or stands in another queue until its next hop is known. */
+	if (c->state == CORQ_CLOSED || (c->flags & CORQ_CF_IN_URGENT))
 		return false;
 	if (may_send_data(c)) {
 		if (c->flags & CORQ_CF_RTX)

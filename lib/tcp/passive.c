@@ -250,10 +250,10 @@ conn_from_record(struct corq_engine *e, struct corq_conn *c, const struct corq_r
 	c->rcv_adv = c->rcv_nxt + CORQ_MIN(e->cfg.rcv_buf, 65535u);
 	c->snd_una = c->snd_nxt = c->snd_end = r->snd_nxt;
 	c->snd_wnd = r->wnd;
-	c->max_wnd = r->wnd;
+	c->max_wnd = (uint16_t)(r->wnd >> corq_conn_snd_wscale(c));
 	c->snd_wl1 = seg->seq - 1; /* the third ACK sets the window, scaled */
 	c->snd_wl2 = seg->ack;
-	c->ops = l->ops;
+	c->ops = (uint8_t)l->ops;
 	c->user = l->opts.user;
 }
 

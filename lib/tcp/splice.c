@@ -108,6 +108,23 @@ corq_splice_end(struct corq_engine *e, struct corq_conn *c)
 		unlink_from(e, corq_conn_at(e, l->from));
 }
 
+/* `to` sends nothing more: what `from` receives is its program's again. */
+void
+corq_splice_shut(struct corq_engine *e, struct corq_conn *to)
+{
+	struct corq_splice_link *l = link_of(e, to);
+	struct corq_conn *from;
+
+	if (CORQ_LIKELY(!l) || l->from == CORQ_NONE)
+		return;
+	from = corq_conn_at(e, l->from);
+	unlink_from(e, from);
+	if (from->rcvq_bytes)
+		corq_conn_event(e, from, CORQ_EV_DATA);
+	if (from->flags & CORQ_CF_PEER_FIN)
+		corq_conn_event(e, from, CORQ_EV_PEER_FIN);
+}
+
 /* Moves what fits; called for `from` in step 6. */
 void
 corq_splice_pull(struct corq_engine *e, struct corq_conn *from)

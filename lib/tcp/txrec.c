@@ -54,6 +54,7 @@ uint64_t
 corq_txrec_ack(struct corq_engine *e, struct corq_work *w, uint32_t una)
 {
 	uint64_t sample = 0;
+	bool twice = false;
 
 	while (w->tx_head != CORQ_NONE) {
 		struct corq_txrec *r = corq_txrec_at(e, w->tx_head);
@@ -62,7 +63,8 @@ corq_txrec_ack(struct corq_engine *e, struct corq_work *w, uint32_t una)
 			break;
 		/* Karn: an ACK of something sent twice tells no time, nor does one that covers it.
 		 */
-		sample = r->flags & CORQ_TXREC_RTX ? 0 : r->tx_ns;
+		twice = twice || (r->flags & CORQ_TXREC_RTX);
+		sample = twice ? 0 : r->tx_ns;
 		if (corq_seq_lt(una, r->end)) { /* partly: trim */
 			if (r->flags & CORQ_TXREC_LOST)
 				w->lost -= una - r->seq;

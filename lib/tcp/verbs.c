@@ -198,7 +198,7 @@ corq_tcp_connect(struct corq_engine *e, const struct corq_connect_opts *o, struc
 	c->state = CORQ_SYN_SENT;
 	c->flags = CORQ_CF_SYN | (o->lport ? 0 : CORQ_CF_PORT_HELD) |
 		   (o->nodelay ? CORQ_CF_NODELAY : 0) | (o->cork ? CORQ_CF_CORK : 0);
-	c->ops = corq_ops_index(e, o->ops);
+	c->ops = (uint8_t)corq_ops_index(e, o->ops);
 	c->user = o->user;
 	c->mss = corq_mss_effective(e, &c->laddr, 0, false);
 	e->stats.conn_opened_active++;
@@ -417,8 +417,10 @@ corq_tcp_shutdown(struct corq_engine *e, struct corq_conn *c)
 {
 	if (c->state == CORQ_SYN_SENT || c->state == CORQ_CLOSED)
 		return -ENOTCONN;
-	if (c->state != CORQ_TIME_WAIT)
-		queue_fin(e, c);
+	if (c->state == CORQ_TIME_WAIT)
+		return 0;
+	corq_splice_shut(e, c);
+	queue_fin(e, c);
 	return 0;
 }
 

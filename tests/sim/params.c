@@ -64,7 +64,7 @@ static void
 make_clean(struct corq_rand *r, struct sim_params *p)
 {
 	p->clean = true;
-	p->pause = 0;
+	p->pause = p->tx_room = 0;
 	p->tight = false;
 	p->gap_ns = CORQ_MIN(p->gap_ns, 50000u);
 	for (int i = 0; i < 2; i++) {
@@ -175,6 +175,8 @@ sim_params_draw(struct sim_params *p, const struct sim_options *o, uint64_t seed
 	p->refuse = one_in(r, 8);
 	p->dual = one_in(r, 4);
 	p->proxies = one_in(r, 3);
+	p->tx_room = one_in(r, 5) ? 2 + (uint32_t)corq_rand_below(r, 10) : 0;
+	p->split = one_in(r, 4) ? 3000 : 0;
 	p->tight = one_in(r, 8);
 	p->check_every = o->check_every ? o->check_every : 16;
 	disturbed = p->link[0].reorder || p->link[0].dup || p->link[1].reorder || p->link[1].dup;
@@ -217,11 +219,12 @@ void
 sim_params_print(const struct sim_params *p)
 {
 	printf("seed %llu: %u connections of up to %u bytes, one each %.3f ms, turns up to %.3f ms "
-	       "apart%s%s%s%s%s%s%s\n",
+	       "apart%s%s%s%s%s%s%s%s%s\n",
 		(unsigned long long)p->seed, p->n_conns, p->max_bytes, (double)p->open_gap_ns / 1e6,
 		(double)p->gap_ns / 1e6, p->clean ? ", clean" : "", p->tight ? ", tight" : "",
 		p->few_ports ? ", few ports" : "", p->refuse ? ", refusing" : "",
-		p->dual ? ", dual" : "", p->proxies ? ", proxies" : "", p->pause ? ", pauses" : "");
+		p->dual ? ", dual" : "", p->proxies ? ", proxies" : "", p->pause ? ", pauses" : "",
+		p->tx_room ? ", slow device" : "", p->split ? ", parts" : "");
 	print_side(p, 0);
 	print_side(p, 1);
 }

@@ -69,6 +69,8 @@ struct sim_params {
 	bool refuse; /* listeners are closed now and then */
 	bool dual;   /* simultaneous opens */
 	bool proxies;
+	uint32_t tx_room; /* most packets that a device takes a turn, at random; 0: all */
+	uint32_t split;   /* chance that a packet arrives in several parts */
 	uint32_t check_every;
 };
 

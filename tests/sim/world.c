@@ -168,6 +168,20 @@ check_turn(struct sim_side *s)
 		sim_fail(w, "%c: %s", (int)('A' + (s - w->side)), s->check.msg);
 }
 
+/* In one part, or cut behind the headers; at least 128 bytes are in the first, as ports promise. */
+static void
+arrive(struct sim_side *s, const struct memport_pkt *p)
+{
+	uint16_t split[2];
+	struct memport_how how = {.split = split};
+
+	if (sim_chance(&s->w->plan, s->w->p.split))
+		how.n_split = 1 + (unsigned)sim_below(&s->w->plan, 2);
+	for (unsigned i = 0; i < how.n_split; i++)
+		split[i] = (uint16_t)(128 + sim_below(&s->w->plan, 400));
+	memport_inject_as(s->tc.mp, p->bytes, p->len, &how);
+}
+
 static void
 run_turn(struct sim_side *s)
 {
@@ -178,9 +192,11 @@ run_turn(struct sim_side *s)
 
 	memport_set_clock(s->tc.mp, w->now_ns);
 	while ((p = sim_link_take(&w->link[!i], w->now_ns)) != NULL) {
-		memport_inject(s->tc.mp, p->bytes, p->len);
+		arrive(s, p);
 		free(p);
 	}
+	if (w->p.tx_room)
+		memport_set_tx_room(s->tc.mp, (uint32_t)sim_below(&w->plan, w->p.tx_room));
 	s->turn++;
 	s->again = testcore_turn(&s->tc);
 	while ((p = testcore_take(&s->tc)) != NULL)
@@ -205,7 +221,8 @@ due(const struct sim_side *s)
 
 	if (s->again)
 		at = 0;
-	if (s->n_out > 0) /* an idle core polls: releases may wait for completion */
+	/* An idle core polls: releases may wait for completion, packets for room in the device. */
+	if (s->n_out > 0 || s->tc.core->n_tx > 0)
 		at = CORQ_MIN(at, s->busy_until_ns + (POLL_NS << CORQ_MIN(s->idle_turns, 10u)));
 	if (at == UINT64_MAX)
 		return at;

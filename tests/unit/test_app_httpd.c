@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_app_httpd.c - what httpd takes from a peer: paths, which never leave the root, and request
- * headers, cut at every byte.
+ * headers, cut at every byte. And what a connection that ended badly did not deliver.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,6 +13,7 @@
 
 #include "httpd/path.h"
 #include "httpd/request.h"
+#include "httpd/unacked.h"
 
 static void
 path_is(const char *url, const char *want)
@@ -222,6 +223,31 @@ test_bounds(void **state)
 	}
 }
 
+static void
+unacked_is(uint64_t bytes, uint64_t head, uint64_t body, uint64_t responses, uint64_t missing)
+{
+	struct httpd_unacked lost = httpd_unacked(bytes, head, body);
+
+	assert_int_equal(lost.responses, responses);
+	assert_int_equal(lost.body, missing);
+}
+
+static void
+test_unacked(void **state)
+{
+	(void)state;
+	unacked_is(0, 200, 100, 0, 0);
+	unacked_is(1, 200, 100, 1, 1);
+	unacked_is(100, 200, 100, 1, 100);
+	unacked_is(101, 200, 100, 1, 100); /* one byte of the header is missing too */
+	unacked_is(300, 200, 100, 1, 100);
+	unacked_is(301, 200, 100, 2, 101); /* pipelined: one byte of the response before it */
+	unacked_is(900, 200, 100, 3, 300);
+	unacked_is(150, 200, 0, 1, 0);
+	unacked_is(1u << 31, 200, 1u << 30, 2, (1ull << 31) - 200);
+	unacked_is(5, 0, 0, 1, 0); /* always ends */
+}
+
 int
 main(void)
 {
@@ -232,6 +258,7 @@ main(void)
 		cmocka_unit_test(test_types),
 		cmocka_unit_test(test_requests),
 		cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_unacked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

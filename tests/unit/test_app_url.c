@@ -43,7 +43,8 @@ test_bad(void **state)
 	static const char *const texts[] = {"", "/", "http://", "http:///", "foo", "http://a",
 		"http://a:/", "http://a:0/", "http://a:65536/", "http://a:99999999999/",
 		"http://a:8x/", "http://a:-1/", "http://u@h/", "http://a b/", "http://a/b c",
-		"http://[::1/", "http://[]/", "http://[::1]x/", "https://a/", "http://a/\r\nX: y"};
+		"http://[::1/", "http://[]/", "http://[::1]x/", "https://a/", "ftp://a/",
+		"ws+x://a:1/", "http://fd77::1/", "http://a/\r\nX: y"};
 	struct app_url url;
 	char longer[400] = "http://";
 
@@ -59,12 +60,25 @@ test_bad(void **state)
 	assert_null(app_url_parse(longer, &url));
 }
 
+/* The reason is the thing that is wrong, not what the parser stumbled over. */
+static void
+test_reasons(void **state)
+{
+	struct app_url url;
+
+	(void)state;
+	assert_non_null(strstr(app_url_parse("ftp://10.0.0.1:21/", &url), "http://"));
+	assert_non_null(strstr(app_url_parse("gopher://h", &url), "http://"));
+	assert_non_null(strstr(app_url_parse("http://fd77::1/", &url), "IPv6"));
+	assert_non_null(strstr(app_url_parse("http://a:8x/", &url), "port"));
+}
+
 static void
 test_addr(void **state)
 {
 	static const uint8_t mapped[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 10, 1, 2, 3};
 	struct corq_addr addr;
-	char text[APP_ADDR_TEXT];
+	char text[APP_ADDR_TEXT], endpoint[APP_ENDPOINT_TEXT];
 
 	(void)state;
 	assert_true(app_addr_parse("10.1.2.3", &addr));
@@ -72,10 +86,14 @@ test_addr(void **state)
 	assert_true(app_addr_is_v4(&addr));
 	app_addr_text(&addr, text);
 	assert_string_equal(text, "10.1.2.3");
+	app_endpoint_text(&addr, 65535, endpoint);
+	assert_string_equal(endpoint, "10.1.2.3:65535");
 	assert_true(app_addr_parse("fd77::2", &addr));
 	assert_false(app_addr_is_v4(&addr));
 	app_addr_text(&addr, text);
 	assert_string_equal(text, "fd77::2");
+	app_endpoint_text(&addr, 80, endpoint);
+	assert_string_equal(endpoint, "[fd77::2]:80");
 	assert_false(app_addr_parse("10.1.2", &addr));
 	assert_false(app_addr_parse("x", &addr));
 }
@@ -130,6 +148,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_good),
 		cmocka_unit_test(test_bad),
+		cmocka_unit_test(test_reasons),
 		cmocka_unit_test(test_addr),
 		cmocka_unit_test(test_request),
 	};

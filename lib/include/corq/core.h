@@ -134,7 +134,7 @@ ssize_t corq_conn_write(struct corq_core *core, struct corq_conn *conn, const vo
 ssize_t corq_conn_write_mem(struct corq_core *core, struct corq_conn *conn, struct corq_mem *mem,
 	const void *data, size_t len, unsigned flags, uint64_t cookie);
 /* A place to write up to *len bytes (set to what there is) straight into the send queue; commit
- * says how many were written. NULL when there is no room. No other write in between. */
+ * says how many were written. NULL when there is no room. No other write and no turn in between. */
 void *corq_conn_reserve(struct corq_core *core, struct corq_conn *conn, size_t *len);
 int corq_conn_commit(struct corq_core *core, struct corq_conn *conn, size_t len, unsigned flags);
 /* Bytes received and not consumed, in place: fills up to n iovecs, returns how many. Valid until
@@ -146,8 +146,9 @@ size_t corq_conn_readable(const struct corq_conn *conn);
 size_t corq_conn_unsent(const struct corq_conn *conn); /* queued and not acknowledged */
 /*
  * From now on what `from` receives is what `to` sends, without a copy, FIN included; two calls
- * make a proxy. Both on this core. Ends with either connection; -EINVAL same connection,
- * -EBUSY already spliced, -EPIPE `to` cannot send. on_data and on_peer_fin of `from` rest.
+ * make a proxy. Both on this core. on_data and on_peer_fin of `from` rest. Ends with either
+ * connection, or when `to` is shut down: then `from` is told again what it has. -EINVAL same
+ * connection, -ENOTCONN `from` has ended, -EBUSY already spliced, -EPIPE `to` cannot send.
  */
 int corq_splice(struct corq_core *core, struct corq_conn *from, struct corq_conn *to);
 

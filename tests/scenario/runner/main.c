@@ -3,8 +3,8 @@
  * main.c - runner [-v] [--list] [--check] [--pcap-dir DIR] FILE|DIRECTORY ...
  *
  * Each script runs in a process of its own with a time limit, so that a core that dies or never
- * ends a turn fails one script. Exit: 0 all held, 1 some did not, 2 usage or a script that cannot
- * be read. --list prints name and rule, --check only reads them.
+ * ends a turn fails one script. Exit: 0 all held (or --help), 1 some did not, 2 usage or a script
+ * that cannot be read. --list prints name and rule, --check only reads them.
  */
 #include "world.h"
 
@@ -137,6 +137,15 @@ run_child(const char *path)
 	return 1;
 }
 
+static void
+usage(FILE *out, const char *name)
+{
+	fprintf(out,
+		"usage: %s [-v] [--list] [--check] [--pcap-dir DIR] "
+		"FILE|DIRECTORY ...\n",
+		name);
+}
+
 static bool
 parse_args(int argc, char **argv)
 {
@@ -155,7 +164,10 @@ parse_args(int argc, char **argv)
 			run.check = true;
 		else if (c == 'p')
 			run.pcap_dir = optarg;
-		else
+		else if (c == 'h') {
+			usage(stdout, argv[0]);
+			exit(0);
+		} else
 			return false;
 	}
 	for (int i = optind; i < argc; i++)
@@ -171,10 +183,7 @@ main(int argc, char **argv)
 	int worst = 0;
 
 	if (!parse_args(argc, argv)) {
-		fprintf(stderr,
-			"usage: %s [-v] [--list] [--check] [--pcap-dir DIR] "
-			"FILE|DIRECTORY ...\n",
-			argv[0]);
+		usage(stderr, argv[0]);
 		return 2;
 	}
 	for (size_t i = 0; i < run.n; i++) {
