@@ -7,6 +7,7 @@
 #   unit      units, and the checks of layers and format (gcc)
 #   sim       the simulator (gcc)             scenario  scripted packets (gcc)
 #   interop   stock programs across a veth pair: tests/interop/test_*.sh, one after the other
+#   mutants   each patch of tests/mutants breaks a rule: the scenarios must notice
 #   clang     the whole tree with clang, warnings are errors: one test
 #   asan      unit, scenario and sim again under address and undefined sanitizers (clang)
 #   tsan      the threaded units under the thread sanitizer (clang)
@@ -19,7 +20,7 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
-all_suites="unit sim scenario interop clang asan tsan fuzz"
+all_suites="unit sim scenario mutants interop clang asan tsan fuzz"
 build=$(realpath -m "${BUILD:-build}")
 long=""
 passed=0 failed=0 skipped=0
@@ -229,6 +230,26 @@ suite_interop()
 		esac
 	done
 	[ "$found" ] || skip "interop: no script"
+}
+
+# ---- mutants
+
+suite_mutants()
+{
+	local word name rest
+	say "suite mutants"
+	mkdir -p "$build"
+	supervise tests/mutants/run.sh >"$build/mutants.log" 2>&1 || :
+	while read -r word name rest; do
+		case $word in
+		noticed) pass "mutants/$name" ;;
+		BAD | STALE | NO | SURVIVED) fail "mutants/$name: $word $rest" ;;
+		esac
+	done <"$build/mutants.log"
+	grep -q '^noticed' "$build/mutants.log" || {
+		fail "mutants: none was tried ($build/mutants.log)"
+		tail -n 20 "$build/mutants.log" | sed 's/^/    /'
+	}
 }
 
 # ---- fuzz

@@ -2,8 +2,9 @@
 /*
  * link.c - what is not TCP: ARP, ICMP, and the due work of the neighbour table.
  *
- * ARP is answered by every core that gets the request; replies are learnt by the core that got
- * them, and cores of a group ask for themselves. The core's thread only.
+ * ARP packets go round the cores of a group, so that each learns from them; the first one answers.
+ * Echo requests are answered where they come in. ICMP errors go to the core that has the connection
+ * they quote, as its segments do. The core's thread only.
  */
 #include "core/core.h"
 #include "core/handoff.h"
@@ -145,6 +146,25 @@ answer_echo(struct corq_core *core, struct corq_seg *seg, const struct corq_key 
 		drop(core, f, CORQ_R_NEIGH_UNRESOLVED);
 }
 
+/* The error is about a connection of another core: true when that one gets it, or when it is lost.
+ */
+static bool
+pass_error(struct corq_core *core, struct corq_frame *frame, const struct corq_key *quoted)
+{
+	struct corq_engine *e = &core->eng;
+	int to;
+
+	if (core->cfg.n == 1 ||
+		corq_engine_lookup(e, quoted, corq_engine_hash(e, quoted)) != CORQ_NONE)
+		return false;
+	to = corq_handoff_target(core, quoted, frame);
+	if (to == CORQ_HANDOFF_OURS)
+		return false;
+	if (to == CORQ_HANDOFF_DROP || !corq_handoff_send(core, (unsigned)to, frame))
+		drop(core, frame, CORQ_R_HANDOFF_FULL);
+	return true;
+}
+
 void
 corq_link_icmp_input(struct corq_core *core, struct corq_seg *seg, const struct corq_key *key)
 {
@@ -155,6 +175,8 @@ corq_link_icmp_input(struct corq_core *core, struct corq_seg *seg, const struct 
 		why = CORQ_R_IP_NOT_US;
 	else
 		why = corq_icmp_parse(seg->frame, seg, key, &icmp);
+	if (why == CORQ_R_NONE && icmp.is_error && pass_error(core, seg->frame, &icmp.key))
+		return;
 	if (why == CORQ_R_NONE && icmp.is_error)
 		why = corq_tcp_icmp(&core->eng, &icmp);
 	else if (why == CORQ_R_NONE)

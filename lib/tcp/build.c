@@ -446,18 +446,19 @@ corq_build_syn(struct corq_engine *e, struct corq_conn *c, struct corq_outbuf *o
 	if (parked(e, c))
 		return true;
 	w = corq_conn_want_work(e, c);
-	if (!w)
-		return false;
-	if (w->tx_head == CORQ_NONE &&
-		!corq_txrec_add(e, w, c->snd_una, c->snd_una + 1, CORQ_TXREC_SYN)) {
+	f = w ? corq_txf_take(e, CORQ_TXF_CONTROL) : NULL;
+	if (!f) {
 		corq_conn_drop_work(e, c);
 		return false;
 	}
-	f = corq_txf_take(e, CORQ_TXF_CONTROL);
-	if (f) {
-		fill_syn(e, c, &o);
-		corq_egress(e, f, &o, &c->neigh, ob);
+	if (w->tx_head == CORQ_NONE &&
+		!corq_txrec_add(e, w, c->snd_una, c->snd_una + 1, CORQ_TXREC_SYN)) {
+		corq_engine_free_frame(e, f);
+		corq_conn_drop_work(e, c);
+		return false;
 	}
+	fill_syn(e, c, &o);
+	corq_egress(e, f, &o, &c->neigh, ob);
 	if (c->snd_nxt == c->snd_una) {
 		c->snd_nxt++;
 	} else {

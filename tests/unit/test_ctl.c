@@ -318,7 +318,7 @@ bad_configuration(void **state)
 	} while (0)
 	REFUSED("--ip is missing", .dev = "veth:eth0");
 	REFUSED("--ip 'nonsense'", .ip = "nonsense");
-	REFUSED("--peer-ip", .ip = "10.0.0.1"); /* alone on its link */
+	REFUSED("--ip '10.0.0.1'", .ip = "10.0.0.1");
 	REFUSED("--ip '10.0.0.9-10.0.0.1/24'", .ip = "10.0.0.9-10.0.0.1/24");
 	REFUSED("--peer-ip 'x'", .peer_ip = "x");
 	REFUSED("--peer-ip", .peer_ip = "11.0.0.1/16");
