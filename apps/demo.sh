@@ -144,6 +144,8 @@ run_load "corq ab on loop" "$corq" ab $no_huge $one_core -q -n 1000000 -c 256
 run_load "corq ab -k on loop" "$corq" ab $no_huge $one_core -q -k -n 1000000 -c 256
 
 echo
-printf '%-50s %10s %10s %8s\n' "all done" "requests/s" "complete" "failed"
+echo "All done, nothing failed:"
+echo
+printf '%-50s %10s %10s %8s\n' "run" "requests/s" "complete" "failed"
 printf '%s\n' "${rows[@]}"
 echo "curl, 20 MB from corq httpd: every byte as it should be"

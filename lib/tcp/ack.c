@@ -103,11 +103,14 @@ take_window(struct corq_engine *e, struct corq_conn *c, const struct corq_seg *s
 
 /* A probe was answered or the window opened: persist starts over (output decides anew). */
 static void
-persist_answered(struct corq_conn *c, struct corq_work *w)
+probe_answered(struct corq_engine *e, struct corq_conn *c, struct corq_work *w)
 {
 	w->rtx_since = 0;
-	if (c->snd_wnd)
-		c->backoff = 0;
+	if (c->snd_wnd == 0 || c->backoff == 0)
+		return;
+	c->backoff = 0;
+	if (w->rtx_kind == CORQ_RTX_RTO) /* it had shrunk over what is in flight */
+		corq_timer_rtx(e, c, w, CORQ_RTX_RTO, corq_conn_rto_us(e, c));
 }
 
 void
@@ -115,7 +118,7 @@ corq_ack_input(struct corq_engine *e, struct corq_conn *c, const struct corq_seg
 	struct corq_ack_result *res)
 {
 	struct corq_work *w = corq_conn_work(e, c);
-	bool wnd_changed;
+	bool closed = c->snd_wnd == 0, wnd_changed;
 
 	res->fin_acked = false;
 	wnd_changed = take_window(e, c, seg);
@@ -124,8 +127,8 @@ corq_ack_input(struct corq_engine *e, struct corq_conn *c, const struct corq_seg
 		corq_conn_mark_send(e, c);
 		return;
 	}
-	if (w && w->rtx_kind == CORQ_RTX_PERSIST)
-		persist_answered(c, w);
+	if (w && (w->rtx_kind == CORQ_RTX_PERSIST || closed))
+		probe_answered(e, c, w);
 	if (wnd_changed) {
 		corq_conn_mark_send(e, c);
 		return;

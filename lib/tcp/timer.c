@@ -106,6 +106,15 @@ fire_syn(struct corq_engine *e, struct corq_conn *c, struct corq_work *w)
 	corq_conn_mark_urgent(e, c);
 }
 
+/* R2 of probes: whether none was answered for too long. Notes when the first of them left. */
+static bool
+unanswered(const struct corq_engine *e, struct corq_work *w)
+{
+	if (!w->rtx_since)
+		w->rtx_since = e->now_ns;
+	return e->now_ns - w->rtx_since > PERSIST_NS;
+}
+
 static void
 fire_rto(struct corq_engine *e, struct corq_conn *c, struct corq_work *w)
 {
@@ -114,12 +123,15 @@ fire_rto(struct corq_engine *e, struct corq_conn *c, struct corq_work *w)
 		fire_syn(e, c, w);
 		return;
 	}
-	if (c->backoff >= e->cfg.data_retries) {
+	/* A window that shrank to nothing over what is in flight makes probes of retransmissions:
+	 * they go on for as long as they are answered (RFC 9293 3.8.6, 3.8.6.1). */
+	if (c->snd_wnd == 0 ? unanswered(e, w) : c->backoff >= e->cfg.data_retries) {
 		give_up(e, c);
 		return;
 	}
 	corq_recovery_on_rto(e, c, w);
-	c->backoff++;
+	if (c->backoff < UINT8_MAX)
+		c->backoff++;
 	corq_timer_rtx(e, c, w, CORQ_RTX_RTO, corq_conn_rto_us(e, c));
 	corq_conn_mark_send(e, c);
 }
@@ -127,12 +139,10 @@ fire_rto(struct corq_engine *e, struct corq_conn *c, struct corq_work *w)
 static void
 fire_persist(struct corq_engine *e, struct corq_conn *c, struct corq_work *w)
 {
-	if (w->rtx_since && e->now_ns - w->rtx_since > PERSIST_NS) {
+	if (unanswered(e, w)) {
 		give_up(e, c);
 		return;
 	}
-	if (!w->rtx_since)
-		w->rtx_since = e->now_ns;
 	if (c->backoff < 16)
 		c->backoff++;
 	c->flags |= CORQ_CF_PROBE;

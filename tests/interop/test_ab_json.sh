@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # corq ab --json on the loop device follows apps/ab/schema.json and adds up: with and without
 # keep-alive, both ends on one core, two cores a side, each --close, nothing measured for close
-# times (HEAD, one request), a time limit that cuts requests off, and an interrupt.
+# times (HEAD, one request), a time limit that cuts requests off, and an interrupt. A file that
+# cannot be written, and standard output that cannot, are known by the status and one line.
 set -eu
 cd "$(dirname "$0")"
 # shellcheck source=lab.sh
@@ -63,10 +64,30 @@ timeout 60 "$CORQ" ab --json "$out/json" -n 1000000000 -c 50 >"$out/text" 2>"$ou
 pid=$!
 lab_poll 20 $pid grep -q be.patient "$out/text" || lab_die "corq ab did not start"
 sleep 1 # a second of load
-kill -INT "$(pgrep -P $pid)"
+kill -HUP "$(pgrep -P $pid)" # as INT and TERM
 status=0
 wait $pid || status=$?
 [ $status = 1 ] || lab_die "interrupted: status $status, not 1"
 grep -q '^Complete requests:' "$out/text" || lab_die "interrupted: no report"
 valid interrupted
+grep -q '"error": "interrupted' "$out/json" || lab_die "interrupted: no error in the JSON"
+
+# fails STATUS REGEX OUTPUT ARGUMENT...
+fails()
+{
+	local want=$1 regex=$2 to=$3 status=0
+	shift 3
+	timeout 60 "$CORQ" "$@" >"$to" 2>"$out/err" || status=$?
+	[ $status = "$want" ] || lab_die "corq $*: status $status, not $want"
+	[ "$(grep -cE "^corq( ab)?: ($regex)" "$out/err")" = 1 ] || lab_die "corq $*: $(cat "$out/err")"
+}
+echo kept >"$out/old"
+fails 2 '--json: .*Is a directory' "$out/text" ab -q -n 1 --json "$out"
+fails 2 '-c 2, -n 1|Cannot use' "$out/text" ab -q -n 1 -c 2 --json "$out/old"
+[ "$(cat "$out/old")" = kept ] || lab_die "a run that did not start emptied its file"
+fails 2 "'192.0.2.1' is not on the loop" "$out/text" ab -q -n 1 --json "$out/none" http://192.0.2.1/
+[ ! -e "$out/none" ] || lab_die "a run that did not start left a file"
+fails 1 'cannot write .*No space' /dev/full ab -q -n 10
+fails 1 'cannot write .*No space' /dev/full --help
+fails 1 '--json: cannot write .*No space' "$out/text" ab -q -n 10 --json /dev/full
 lab_say "all as it should be"

@@ -4,7 +4,7 @@
 # a signal's, and an end within 20 s, each: no such interface, port in use, bad URL, -c above -n,
 # unreachable host, refused connection, resetting server, half a response (closed, and stalled),
 # garbage for HTTP, an end without a byte, too few cores, too little memory, options that are
-# wrong or missing.
+# wrong or missing, offloads left on at the other end.
 #
 # The line begins with `corq ab: ` or `corq httpd: ` (or `corq: `) and names the matter. Beside it
 # only the note on huge pages may stand there: nothing of EAL's.
@@ -71,8 +71,13 @@ url=http://$LAB_IP_A/
 refuses no-interface 'interface|nosuch0' ab -n 1 --dev veth:nosuch0 --ip "$LAB_IP_B/24" --gw none "$url"
 refuses httpd-no-interface 'interface|nosuch0' httpd --dev veth:nosuch0 --ip "$LAB_IP_B/24" --size 10
 refuses no-such-device 'device|nosuch' ab -n 1 --dev nosuch:x --ip "$LAB_IP_B/24" "$url"
+refuses device-before-url 'nosuch' ab -n 1 --dev nosuch
 refuses no-url 'url' ab -n 1 "${device[@]}"
-refuses url-scheme 'url|scheme|ftp' ab -n 1 "${device[@]}" "ftp://$LAB_IP_A/"
+refuses url-scheme 'only http://' ab -n 1 "${device[@]}" "ftp://$LAB_IP_A/"
+refuses url-scheme-port 'only http://' ab -n 1 "${device[@]}" "ftp://$LAB_IP_A:21/"
+refuses url-ipv6 'IPv6' ab -n 1 "${device[@]}" "http://[fd77::1]:80/"
+refuses url-ipv6-bare 'IPv6' ab -n 1 "${device[@]}" "http://fd77::1/"
+refuses url-ourselves 'our own address' ab -n 1 "${device[@]}" "http://$LAB_IP_B/"
 refuses url-empty 'url' ab -n 1 "${device[@]}" http://
 refuses url-port 'url|port' ab -n 1 "${device[@]}" "http://$LAB_IP_A:99999/"
 refuses url-host 'url|host|address' ab -n 1 "${device[@]}" "http://10.77.0.1.2.3/"
@@ -85,8 +90,13 @@ refuses no-ip 'ip|address' ab -n 1 --dev "veth:$LAB_IF_B" "$url"
 refuses httpd-nothing 'size|folder|directory' httpd "${device[@]}"
 refuses httpd-no-folder 'nosuch' httpd "${device[@]}" /nosuch/folder
 refuses httpd-port 'port' httpd "${device[@]}" --port 70000 --size 10
+refuses httpd-peer-ip 'loop' httpd "${device[@]}" --peer-ip 10.0.0.1/24 --size 10
+refuses json-folder "nosuch/x.json.*No such file" ab -n 1 --json /nosuch/x.json "${device[@]}" "$url"
+refuses httpd-json-folder "nosuch/x.json.*No such file" httpd --json /nosuch/x.json "${device[@]}" --size 10
+refuses help-two 'left over' help ab httpd
 refuses unknown-command 'command|nosuch' nosuch
-refuses too-few-cores 'cores?|cpus?' ab -n 1 --cores 512 "${device[@]}" "$url"
+refuses cores-above-limit '1 to 32' ab -n 1 --cores 33 "${device[@]}" "$url"
+refuses too-few-cores 'cores?|cpus?' ab -n 1 --cores 32 "${device[@]}" "$url"
 refuses too-little-memory 'memory' ab -n 1 "${device[@]}" "$url" -- --no-huge -m 2
 
 # ---- the wire
@@ -98,7 +108,23 @@ misbehaves resetting-server 'reset' reset
 misbehaves half-a-response 'closed|short|incomplete|half|ended|before' half
 misbehaves stalled-response 'time' stall -s 2
 misbehaves garbage 'http|garbage|parse|response' garbage
+misbehaves stalled-response-json 'time|sent nothing' stall -s 2 --json "$LAB_TMP/stalled.json"
+grep -q '"error": "[^"]*time' "$LAB_TMP/stalled.json" || lab_die "a stalled run: no JSON with its error"
 misbehaves silent-server 'closed|empty|ended|before|response' silent
+
+# ---- the other end leaves its checksums to a device that is not there: one line at once, one at the
+# end that does not speak of a server that sent nothing, and a count in the JSON
+lab_spawn_a silent ./bad_server.py silent "$LAB_IP_A" 81
+lab_wait_line "$LAB_LOG" '^listening' "$LAB_PID" || lab_die "the bad server did not start"
+lab_offload_set "$LAB_NS_A" "$LAB_IF_A" on
+status=0
+lab_in_b timeout 20 "$CORQ" ab -q -n 4 -c 2 -s 2 --json "$LAB_TMP/offload.json" "${device[@]}" "http://$LAB_IP_A:81/" \
+	>"$LAB_LOGS/offload.out" 2>"$LAB_LOGS/offload.err" || status=$?
+lab_offload_set "$LAB_NS_A" "$LAB_IF_A" off
+[ $status = 1 ] && [ "$(grep -c 'warning:.*ethtool -K' "$LAB_LOGS/offload.err")" = 1 ] &&
+	[ "$(grep -c '^corq ab: .*no connection to .*checksums are unfinished' "$LAB_LOGS/offload.err")" = 1 ] &&
+	grep -q '"rx_csum_partial": [1-9]' "$LAB_TMP/offload.json" ||
+	lab_die "offloads on: status $status: $(cat "$LAB_LOGS/offload.err")"
 
 # ---- port in use: the second instance of the same address and port on this interface
 lab_httpd_start --size 10

@@ -9,12 +9,14 @@
 # at most 8 packets; with -k no bare FIN while data is unacknowledged. It ends on SIGINT, status 0.
 # With a folder: the same capture for an 8.5 KB file in several segments; 100 MB arrive with an
 # equal digest, twice over one connection; an empty file; 404 for what is not there, and for a path
-# that climbs out. It ends on SIGTERM, status 0.
+# that climbs out, and for names that start with a dot; a folder with an index is redirected to, one
+# without is 404. It ends on SIGTERM, status 0, and its last line adds up: a download that the client
+# broke off and one that the end of the server cut are named.
 set -eu
 cd "$(dirname "$0")"
 # shellcheck source=lab.sh
 . ./lab.sh
-lab_need_corq ab wrk curl tcpdump
+lab_need_corq ab wrk curl tcpdump python3
 
 # captured NAME N PATH CHECKS... -- AB-OPTIONS...
 captured()
@@ -51,7 +53,13 @@ lab_httpd_stop INT
 lab_file page 8704
 lab_file big 100000000
 lab_file empty 0
+mkdir "$LAB_WWW/with" "$LAB_WWW/without" "$LAB_WWW/.git"
+for file in with/index.html without/page .hidden .git/config; do
+	echo "$file" >"$LAB_WWW/$file"
+done
 lab_httpd_start "$LAB_WWW"
+httpd_log=$LAB_LOG
+grep -q '(1 core, 5 files, 2 skipped)$' "$httpd_log" || lab_die "$(tail -n 1 "$httpd_log")"
 captured page-close 2000 /page --fin strict --min-connections 2000 --
 captured page-keep 2000 /page --fin acked --min-connections 20 -- -k
 digest=$(sha256sum <"$LAB_WWW/big" | cut -d' ' -f1)
@@ -72,5 +80,33 @@ for path in /nothing /../../../../etc/passwd /%2e%2e/%2e%2e/etc/passwd; do
 	*) lab_die "$path: status $code" ;;
 	esac
 done
+while read -r path want; do
+	code=$(lab_in_a curl -sS --max-time 10 -o /dev/null -w '%{http_code}' "http://$LAB_IP_B$path")
+	[ "$code" = "$want" ] || lab_die "$path: status $code, not $want"
+done <<'LIST'
+/with 301
+/with/ 200
+/without 404
+/without/ 404
+/without/page 200
+/.hidden 404
+/.git/config 404
+LIST
+lab_in_a curl -sS --max-time 1 --limit-rate 1M -o /dev/null "http://$LAB_IP_B/big" 2>/dev/null &&
+	lab_die "a download of 100 s took one"
+lab_spawn_a slow curl -sS --limit-rate 1M -o /dev/null "http://$LAB_IP_B/big"
+sleep 1 # of that download
 lab_httpd_stop TERM
+tail -n 1 "$httpd_log"
+python3 - "$httpd_log" <<'PYTHON' || lab_die "the last line does not add up"
+import re, sys
+line = open(sys.argv[1]).read().splitlines()[-1]
+got = re.fullmatch(r"corq httpd: (\d+) connections, (\d+) requests \((\d+) ok, 1 redirect, (\d+) client errors, "
+                   r"0 server errors; 2 of them cut short\), (\d+) body bytes acknowledged", line)
+connections, requests, ok, client, body = map(int, got.groups())
+whole = 4000 * 8704 + 2 * 10**8 + len("with/index.html\nwithout/page\n")
+print(f"body bytes beyond the whole downloads: {body - whole}")
+# Of the two that were cut, the clients took about 1 MB each, and their buffers some more.
+sys.exit(requests != ok + 1 + client or not 10**6 < body - whole < 4 * 10**7)
+PYTHON
 lab_say "all as it should be"

@@ -106,7 +106,7 @@ stop $requests
 # as ports.
 serve 1 --close after-peer
 timeout 60 "$CORQ" ab --name "$name-c" --dev "memif:client,$tmp/sock" --ip 10.0.0.2/24 \
-	-q -t 8 -n 100000 -c 100 --close first http://10.0.0.1/ >"$LAB_LOGS/out.txt" 2>"$LAB_LOGS/err.txt" ||
+	-q -t 5 -n 100000 -c 100 --close first http://10.0.0.1/ >"$LAB_LOGS/out.txt" 2>"$LAB_LOGS/err.txt" ||
 	lab_die "strict: status $?: $(tail -n 3 "$LAB_LOGS/err.txt")"
 complete=$(awk '/^Complete requests:/ { print $3 }' "$LAB_LOGS/out.txt")
 [ "$complete" = "$ports" ] && [ "$(figure tw_now)" = "$ports" ] && [ "$(figure ports_refused)" -gt 0 ] ||

@@ -219,7 +219,8 @@ testcore_settle(struct testcore *tc)
 		bool busy = testcore_turn(tc);
 
 		memport_counts(tc->mp, &n);
-		if (!busy && n.rx_queued == 0)
+		/* Events marked after step 6 are told in the next turn. */
+		if (!busy && n.rx_queued == 0 && tc->core->eng.events.n == 0)
 			return true;
 	}
 	return false;

@@ -235,6 +235,8 @@ main(int argc, char **argv)
 	if (pb && pcapbuf_write(pb, a.pcap) != 0)
 		perror(a.pcap);
 	print_totals(&t, failed, seconds() - start);
+	sim_end(w);
 	free(w);
+	pcapbuf_free(pb);
 	return failed ? 1 : 0;
 }

@@ -234,6 +234,8 @@ void sim_check_ends(struct world *w);
 /* 0: the run was right; -1: w->msg says what was wrong. */
 int sim_run(struct world *w, const struct sim_options *o, uint64_t seed, struct pcapbuf *pcap,
 	struct sim_totals *t);
+/* Gives back what worlds keep from run to run. */
+void sim_end(struct world *w);
 void sim_fail(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void sim_say(const struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

@@ -202,7 +202,8 @@ run_turn(struct sim_side *s)
 	while ((p = testcore_take(&s->tc)) != NULL)
 		sim_link_send(&w->link[i], p, w->now_ns);
 	memport_counts(s->tc.mp, &n);
-	s->again |= n.rx_queued > 0;
+	/* Events marked by the hook are told in the next turn; an idle core would not sleep. */
+	s->again |= n.rx_queued > 0 || s->tc.core->eng.events.n > 0;
 	s->idle_turns = s->again ? 0 : s->idle_turns + 1;
 	check_turn(s);
 	s->busy_until_ns = w->now_ns + 1 + sim_below(&w->plan, w->p.gap_ns);
@@ -421,4 +422,12 @@ sim_run(struct world *w, const struct sim_options *o, uint64_t seed, struct pcap
 		corq_check_end(&w->side[i].check);
 	}
 	return w->failed ? -1 : 0;
+}
+
+void
+sim_end(struct world *w)
+{
+	free(w->ep);
+	free(w->side[0].arena);
+	free(w->side[1].arena);
 }

@@ -10,7 +10,7 @@
 #include "base/atomic.h"
 #include <corq/instance.h>
 
-#define CONNS 600  /* a client core */
+#define CONNS 300  /* a client core */
 #define SLOTS 24   /* at a time */
 #define BYTES 6000 /* a connection, at most */
 

@@ -45,7 +45,7 @@ watch(void *arg)
 		(void)corq_reason_count(w->inst, CORQ_R_TCP_NO_CONN);
 		last = s;
 		w->n_reads++;
-		sched_yield();
+		wire_idle(NULL, 20000);
 	} while (s.conn_closed + s.conn_failed < w->until && wire_now(NULL) < end);
 	w->bad += s.conn_closed < w->until;
 	corq_stop(w->inst);
