@@ -380,13 +380,17 @@ bool
 corq_build_ack(struct corq_engine *e, struct corq_conn *c, uint32_t seq, struct corq_outbuf *ob)
 {
 	struct corq_frame *f = ob->n < ob->max ? corq_txf_take(e, CORQ_TXF_CONTROL) : NULL;
+	uint32_t adv = c->rcv_adv;
 	struct corq_tcp_out o;
 
 	if (!f)
 		return false;
 	fill_out(e, c, &o, seq, 0);
 	corq_egress(e, f, &o, &c->neigh, ob);
-	corq_ack_paid(e, c);
+	if (seq == c->snd_nxt)
+		corq_ack_paid(e, c);
+	else /* a probe: the peer answers it, and takes neither its ACK nor its window */
+		c->rcv_adv = adv;
 	return true;
 }
 

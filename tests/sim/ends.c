@@ -7,7 +7,7 @@
  *   ECONNABORTED   aborted by its program (or by a core with pools too small)
  *   ECONNREFUSED   active, and nobody listened
  *   ECONNRESET     the peer aborted, closed with bytes unread or on their way, gave up, or is gone
- *   ETIMEDOUT      only where packets can be lost
+ *   ETIMEDOUT      only where packets can be lost, and the other end was gone
  *   EHOSTUNREACH   likewise (ARP)
  */
 #include "ep.h"
@@ -57,6 +57,16 @@ peer_may_reset(const struct world *w, const struct sim_ep *ep)
 	return may_lose(w) || w->p.tight;
 }
 
+/* The other end was there all the time: 15 losses in a row do not happen. */
+static bool
+was_answered(const struct world *w, const struct sim_ep *ep)
+{
+	const struct sim_ep *next = ep->via ? ep->via : ep->peer;
+
+	return ep->opened && next && next->ended_at_ns >= ep->ended_at_ns &&
+	       w->p.cfg[ep->side].data_retries == 0;
+}
+
 static bool
 is_explained(const struct world *w, const struct sim_ep *ep)
 {
@@ -72,6 +82,7 @@ is_explained(const struct world *w, const struct sim_ep *ep)
 	case -ECONNRESET:
 		return peer_may_reset(w, ep);
 	case -ETIMEDOUT:
+		return w->p.tight || (may_lose(w) && !was_answered(w, ep));
 	case -EHOSTUNREACH:
 		return may_lose(w) || w->p.tight;
 	case -ENOBUFS:

@@ -62,9 +62,11 @@ draw_plan(struct world *w, struct sim_ep *ep)
 		ep->piece_max = ep->total / 1000;
 	ep->lockstep = sim_below(r, 6) == 0 && ep->total / ep->piece_max < 40;
 	ep->fiddle = sim_below(r, 3) == 0 ? 1500 : 0;
-	ep->read_delay_ns = 1 + sim_below(r, CORQ_NS_PER_MS << sim_below(r, 9));
+	ep->read_delay_ns = 1 + sim_below(r, CORQ_NS_PER_MS << sim_below(r, 14));
 	ep->pace_ns = sim_below(r, 4) == 0 ? sim_below(r, 20 * CORQ_NS_PER_MS) : 0;
 	ep->life_at_ns = w->now_ns + CORQ_NS_PER_S * (5 + sim_below(r, 60));
+	if (sim_below(r, 2) == 0) /* outlives any backoff */
+		ep->life_at_ns += 300 * CORQ_NS_PER_S;
 }
 
 struct sim_ep *

@@ -17,6 +17,9 @@ void ep_find_peer(struct sim_side *s, struct sim_ep *ep);
 void ep_go(struct sim_side *s, struct sim_ep *ep);
 /* Reads, checks and consumes up to max bytes. */
 void ep_take(struct sim_side *s, struct sim_ep *ep, uint32_t max);
+/* Its time is up. True: not yet. Bytes wait to be sent, by it or to it, and are watched for a
+ * while: if they have not moved when it asks again, that is a failure. */
+bool ep_watch(struct sim_side *s, struct sim_ep *ep);
 void ep_write_failed(struct sim_side *s, struct sim_ep *ep, ssize_t rc);
 void ep_close(struct sim_side *s, struct sim_ep *ep, bool abort);
 

@@ -281,13 +281,45 @@ go_shutdown(struct sim_side *s, struct sim_ep *ep)
 		sim_fail(s->w, "end %u: wrote after shutdown", ep->id);
 }
 
+/* Bytes wait in `from` that `to` would read: it has read all that came. */
+static bool
+waits(const struct sim_ep *from, const struct sim_ep *to)
+{
+	return from->conn && to->conn && !to->closed && to->opened &&
+	       corq_conn_unsent(from->conn) > 0 && corq_conn_readable(to->conn) == 0;
+}
+
+bool
+ep_watch(struct sim_side *s, struct sim_ep *ep)
+{
+	/* Longer than a few retransmissions, or window probes, in a row may be lost. */
+	uint64_t patience_ns = (s->w->p.clean ? 3 : 300) * CORQ_NS_PER_S;
+	struct sim_ep *next = ep->via ? ep->via : ep->peer, *who;
+	struct corq_conn_info i;
+
+	if (s->w->p.tight || !next || (!waits(ep, next) && !waits(next, ep)))
+		return false;
+	who = waits(ep, next) ? ep : next;
+	corq_conn_get_info(s->w->side[who->side].tc.core, who->conn, &i);
+	if (ep->watched && ep->watch_una == i.snd_una)
+		sim_fail(s->w,
+			"end %u %s: %zu bytes wait and do not move; the other end would read",
+			who->id, corq_state_name(i.state), corq_conn_unsent(who->conn));
+	if (ep->watched)
+		return false;
+	ep->watched = true;
+	ep->watch_una = i.snd_una;
+	ep->life_at_ns = corq_core_now(s->tc.core) + patience_ns;
+	return true;
+}
+
 static void
 go_end(struct sim_side *s, struct sim_ep *ep)
 {
 	bool written = ep->written == ep->total;
 	bool read = ep->peer_fin && corq_conn_readable(ep->conn) == 0;
 
-	if (corq_core_now(s->tc.core) >= ep->life_at_ns) {
+	if (corq_core_now(s->tc.core) >= ep->life_at_ns && !ep_watch(s, ep)) {
 		ep->given_up = true;
 		ep_close(s, ep, sim_below(&s->w->rand, 2) == 0);
 		return;

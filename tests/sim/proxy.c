@@ -106,7 +106,7 @@ cb_timer(struct corq_core *core, struct corq_conn *conn)
 	if (has_passed_all(s, ep) && has_passed_all(s, ep->partner)) {
 		ep_close(s, ep, false);
 		ep_close(s, ep->partner, false);
-	} else if (corq_core_now(core) >= ep->life_at_ns) {
+	} else if (corq_core_now(core) >= ep->life_at_ns && !ep_watch(s, ep)) {
 		ep_close(s, ep, true);
 		abort_partner(s, ep);
 	} else {

@@ -150,6 +150,8 @@ struct sim_ep {
 	uint64_t opened_at_ns, ended_at_ns;
 	uint64_t data_turn, wrote_turn; /* turn of the last on_data, of the last call */
 	bool wrote_in_turn, came_short;
+	bool watched;       /* near its end: do its bytes move? */
+	uint32_t watch_una; /* SND.UNA when the watch began */
 	int reason;
 };
 
