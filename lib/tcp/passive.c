@@ -140,7 +140,7 @@ take_offer(struct corq_engine *e, struct corq_record *r, const struct corq_seg *
 	r->wnd = seg->wnd;
 }
 
-/* Established flows come first: with the last eighth of the connections free, or no room for
+/* Established flows come first: with a sixteenth of the connections free or less, or no room for
  * replies, a new SYN is not even answered; the peer asks again in a second. */
 static bool
 shed(const struct corq_engine *e)
