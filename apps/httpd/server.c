@@ -8,11 +8,12 @@
 
 #include <string.h>
 
-#define SECOND_NS   1000000000ull
-#define IDLE_NS     (30 * SECOND_NS)
-#define HEADER_NS   (10 * SECOND_NS)
-#define LINGER_NS   (2 * SECOND_NS)
-#define STALL_BYTES (128u << 10) /* unacknowledged answers, above which no request is read */
+#define SECOND_NS    1000000000ull
+#define IDLE_NS      (30 * SECOND_NS)
+#define HEADER_NS    (10 * SECOND_NS)
+#define LINGER_NS    (2 * SECOND_NS)
+#define LINGER_ABOVE 16384        /* bytes: a shorter answer leaves in one flight */
+#define STALL_BYTES  (128u << 10) /* unacknowledged answers, above which no request is read */
 
 static const struct corq_ops watching_ops;
 
@@ -97,7 +98,11 @@ end_after_reply(struct httpd_core *hc, struct corq_conn *conn, bool linger)
 	uint64_t now = corq_core_now(hc->core);
 
 	drop_input(hc, conn);
-	if (linger) {
+	/* A long answer is still on its way when the client asks for more: a close would answer
+	 * that with a reset, which cuts the answer (RFC 9112 9.6). So: FIN, read on, close at the
+	 * end. */
+	if (linger || (hc->server->opts.close == CORQ_CLOSE_FIRST &&
+			      corq_conn_unsent(conn) > LINGER_ABOVE)) {
 		set_word(conn, word_of(conn) | WORD_ENDING);
 		corq_conn_shutdown(hc->core, conn);
 		corq_conn_set_deadline(hc->core, conn, now + LINGER_NS);
@@ -355,7 +360,10 @@ on_timer(struct corq_core *core, struct corq_conn *conn)
 		corq_conn_abort(core, conn);
 	} else if ((word & WORD_ENDING) != 0) {
 		drop_input(hc, conn);
-		corq_conn_close(core, conn);
+		if (corq_conn_unsent(conn) != 0) /* TCP gives up on who takes nothing */
+			corq_conn_set_deadline(core, conn, now + LINGER_NS);
+		else
+			corq_conn_close(core, conn);
 	} else if (partial_of(conn) != NULL) {
 		hc->counts.header_late++;
 		free_partial(hc, conn);

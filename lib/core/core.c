@@ -246,6 +246,14 @@ corq_core_init(struct corq_core **out, void *mem, const struct corq_core_config 
 	return 0;
 }
 
+/* A free object's state is CLOSED, or no state at all (poison). */
+static bool
+is_left(const struct corq_conn *c)
+{
+	return (unsigned)c->state - 1 < CORQ_STATE_COUNT - 1 && !(c->ev & CORQ_EV_CLOSE);
+}
+
+/* Whose FIN has left needs no reset: its peer knows. */
 bool
 corq_core_reset_some(struct corq_core *core, uint32_t *from, uint32_t max)
 {
@@ -255,12 +263,26 @@ corq_core_reset_some(struct corq_core *core, uint32_t *from, uint32_t max)
 	for (; *from < e->conns.n_fresh && n < max; ++*from) {
 		struct corq_conn *c = corq_conn_at(e, *from);
 
-		/* A free object's state is CLOSED, or no state at all (poison). Whose FIN has left
-		 * needs no reset: its peer knows. */
-		if ((unsigned)c->state - 1 >= CORQ_STATE_COUNT - 1 || (c->ev & CORQ_EV_CLOSE) ||
-			(c->flags & CORQ_CF_FIN_SENT))
+		if (!is_left(c) || (c->flags & CORQ_CF_FIN_SENT))
 			continue;
 		corq_tcp_abort(e, c);
+		n++;
+	}
+	return n > 0;
+}
+
+bool
+corq_core_forget_some(struct corq_core *core, uint32_t *from, uint32_t max)
+{
+	struct corq_engine *e = &core->eng;
+	uint32_t n = 0;
+
+	for (; *from < e->conns.n_fresh && n < max; ++*from) {
+		struct corq_conn *c = corq_conn_at(e, *from);
+
+		if (!is_left(c))
+			continue;
+		corq_tcp_forget(e, c);
 		n++;
 	}
 	return n > 0;

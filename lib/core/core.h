@@ -65,7 +65,8 @@ struct corq_core {
 	struct corq_icmp_limit icmp_limit;
 	struct corq_arp_guard arp_guard;
 	struct corq_log_limit log_limit;
-	bool hinted; /* offload_hint was said */
+	bool hinted;        /* offload_hint was said */
+	bool conflict_said; /* so was that another station claims our address */
 
 	struct corq_spsc **hand_in;  /* [n] rings from the other cores of the group; own: NULL */
 	struct corq_spsc **hand_out; /* [n] rings to them */
@@ -112,6 +113,8 @@ void corq_handoff_join(struct corq_core **cores, unsigned n, void *mem);
 /* Resets up to `max` of the connections that are left, from number *from on, which it moves. False
  * when there was none to reset any more. For a core that stops: the replies need turns to leave. */
 bool corq_core_reset_some(struct corq_core *core, uint32_t *from, uint32_t max);
+/* Ends up to `max` of those that are left without a word to the peer; the same. */
+bool corq_core_forget_some(struct corq_core *core, uint32_t *from, uint32_t max);
 /* Gives the frames that the core holds for sending back to the port: before the port closes. */
 void corq_core_drain(struct corq_core *core);
 /* Step 6 (events.c). Returns how many connections it served. */

@@ -53,9 +53,10 @@ watch_conflict(struct corq_core *core, const struct corq_arp *arp)
 	if (v == CORQ_ARP_CLEAN)
 		return;
 	e->reasons[CORQ_R_ARP_CONFLICT]++;
-	if (core->cfg.log)
+	if (core->cfg.log && !core->conflict_said)
 		corq_log_limited(core->cfg.log, &core->log_limit, e->now_ns, CORQ_LOG_WARN,
 			"another station claims our address: give corq another --ip");
+	core->conflict_said = true; /* counted from here on */
 	if (v != CORQ_ARP_DEFEND || !(f = control_frame(core)))
 		return;
 	corq_arp_build_announce(f, core->port->mac, &arp->spa);

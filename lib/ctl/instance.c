@@ -74,6 +74,13 @@ parse_side(struct corq_instance *inst, enum corq_side side, const char *text, co
 	return -EINVAL;
 }
 
+/* Both ends of loop would answer for an address that both have. */
+static bool
+overlap(const struct corq_addr_range *a, const struct corq_addr_range *b)
+{
+	return memcmp(a->first.b, b->last.b, 16) <= 0 && memcmp(b->first.b, a->last.b, 16) <= 0;
+}
+
 static int
 parse_addresses(struct corq_instance *inst, const struct corq_config *c, char *err, size_t err_len)
 {
@@ -98,6 +105,12 @@ parse_addresses(struct corq_instance *inst, const struct corq_config *c, char *e
 		snprintf(err, err_len,
 			"--peer-ip: not on the link of --ip; both ends of loop share "
 			"one prefix");
+		return -EINVAL;
+	}
+	if (overlap(&inst->addr[0], &inst->addr[1])) {
+		snprintf(err, err_len,
+			"--ip and --peer-ip: both ends of loop have the same address; give each "
+			"its own");
 		return -EINVAL;
 	}
 	return 0;
@@ -149,14 +162,21 @@ core_config(struct corq_instance *inst, unsigned i, const struct corq_config *c,
 	cc->n = side_b ? inst->m.n_ports - inst->m.n_side_a : inst->m.n_side_a;
 	cc->side = inst->m.both_sides ? CORQ_SIDE_BOTH : side_b ? CORQ_SIDE_B : CORQ_SIDE_A;
 	cc->seed = seed + side_b;
-	cc->max_neigh = 1024;
+	cc->max_neigh = 4096;
 	cc->log = &inst->log;
 	cc->offload_hint = inst->m.hint;
 	cc->idle_sleep = !c->busy_poll;
 	add_range(cc, &inst->addr[side_b], true);
 	if (inst->m.both_sides)
 		add_range(cc, &inst->addr[CORQ_SIDE_B], false);
-	return parse_gw(inst, cc, c, err, err_len);
+	rc = parse_gw(inst, cc, c, err, err_len);
+	if (rc || !is_loop(c))
+		return rc;
+	/* The other end of loop is one station, however many addresses it has: one next hop. */
+	cc->prefix_len = 128;
+	cc->has_gw = true;
+	cc->gw = inst->addr[side_b ? CORQ_SIDE_A : CORQ_SIDE_B].first;
+	return 0;
 }
 
 /* ---- start and end ---- */
@@ -286,18 +306,28 @@ corq_end(struct corq_instance *inst)
 
 /* ---- running ---- */
 
-/* After the word to stop: what is left open is reset, so that no peer waits for us; and what is
- * built or owed still leaves, within reason. */
+static void
+quiet_turns(struct corq_core *core)
+{
+	for (int i = 0; i < 64; i++)
+		if (!corq_core_turn(core) && core->n_tx == 0)
+			break;
+}
+
+/* After the word to stop: what is left open is reset, so that no peer waits for us; closes under
+ * way get some turns to end; then whoever is left is told, and gone. */
 static void
 last_turns(struct corq_core *core)
 {
 	uint32_t from = 0;
 
+	core->hook = NULL; /* nothing is opened any more */
 	while (corq_core_reset_some(core, &from, 256))
 		corq_core_turn(core);
-	for (int i = 0; i < 64; i++)
-		if (!corq_core_turn(core) && core->n_tx == 0)
-			break;
+	quiet_turns(core);
+	for (from = 0; corq_core_forget_some(core, &from, 256);)
+		corq_core_turn(core);
+	quiet_turns(core);
 	corq_core_publish(core);
 }
 

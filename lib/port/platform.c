@@ -61,7 +61,7 @@ parse_mac(const char *text, uint8_t mac[6], char *err, size_t err_len)
 
 	if (sscanf(text, "%2x:%2x:%2x:%2x:%2x:%2x%c", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5],
 		    &end) != 6 ||
-		(b[0] & 1)) {
+		(b[0] & 1) || !(b[0] | b[1] | b[2] | b[3] | b[4] | b[5])) {
 		snprintf(err, err_len, "--mac '%s': give a unicast address, as 02:00:00:00:00:01",
 			text);
 		return -EINVAL;

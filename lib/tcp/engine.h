@@ -249,6 +249,8 @@ void corq_splice_pull(struct corq_engine *e, struct corq_conn *from);
 int corq_tcp_shutdown(struct corq_engine *e, struct corq_conn *c);
 void corq_tcp_close(struct corq_engine *e, struct corq_conn *c);
 void corq_tcp_abort(struct corq_engine *e, struct corq_conn *c);
+/* The end without a word to the peer: for a core that stops. */
+void corq_tcp_forget(struct corq_engine *e, struct corq_conn *c);
 void corq_tcp_set_cork(struct corq_engine *e, struct corq_conn *c, bool on);
 void corq_tcp_set_nodelay(struct corq_engine *e, struct corq_conn *c, bool on);
 void corq_tcp_set_deadline(struct corq_engine *e, struct corq_conn *c, uint64_t at_ns);

@@ -112,15 +112,32 @@ queue_in_order(struct corq_engine *e, struct corq_conn *c, struct corq_seg *seg,
 	return CORQ_R_NONE;
 }
 
+/* What comes before its turn may be dropped and comes again (RFC 2018 8); what is in order, and
+ * what we answer, must find memory. So bytes ahead of a hole get half of each pool at most, or a
+ * few hundred peers that never fill their holes would starve all others. */
+static bool
+out_of_order_short(struct corq_engine *e)
+{
+	const struct corq_chunks *cs = &e->chunks;
+	const struct corq_pool *small = &cs->pool[CORQ_CHUNK_CLASS_SMALL];
+	const struct corq_pool *large = &cs->pool[CORQ_CHUNK_CLASS_LARGE];
+
+	return small->n_free <= small->n / 2 || large->n_free <= large->n / 2 ||
+	       cs->n_held >= cs->held_max / 2;
+}
+
 static CORQ_NOINLINE enum corq_reason
 queue_out_of_order(struct corq_engine *e, struct corq_conn *c, struct corq_seg *seg, uint32_t skip,
 	uint32_t len)
 {
-	struct corq_work *w = corq_conn_want_work(e, c);
+	struct corq_work *w;
 
 	e->stats.ooo_in++;
 	owe_ack_each(c);
 	corq_conn_mark_send(e, c);
+	if (out_of_order_short(e))
+		return CORQ_R_TCP_OOO_FULL;
+	w = corq_conn_want_work(e, c);
 	if (!w)
 		return CORQ_R_TCP_NO_WORK;
 	if (len == 0)

@@ -449,6 +449,7 @@ corq_tcp_close(struct corq_engine *e, struct corq_conn *c)
 		corq_fin_wait2_enter(e, c);
 		return;
 	}
+	corq_rcvq_purge(e, c); /* CLOSING, LAST_ACK: nobody reads what is left */
 	queue_fin(e, c);
 }
 
@@ -462,6 +463,12 @@ corq_tcp_abort(struct corq_engine *e, struct corq_conn *c)
 		corq_conn_end(e, c, ECONNABORTED);
 	else
 		corq_conn_reset(e, c, ECONNABORTED);
+}
+
+void
+corq_tcp_forget(struct corq_engine *e, struct corq_conn *c)
+{
+	corq_conn_end(e, c, ECONNABORTED);
 }
 
 /* ---- options ---- */
