@@ -31,6 +31,7 @@ serve()
 {
 	local cores=$1
 	shift
+	: >"$LAB_LOGS/server.txt" # the line of a server before this one must not be met
 	timeout 120 "$CORQ" httpd --name "$name-s" --dev "memif:server,$tmp/sock" --ip 10.0.0.1/24 \
 		--cores "$cores" --share-cpus --size 100 "$@" --json "$LAB_LOGS/server.json" >"$LAB_LOGS/server.txt" 2>&1 &
 	server=$!
