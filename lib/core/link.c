@@ -87,6 +87,15 @@ pass_on(struct corq_core *core, struct corq_frame *frame)
 	return corq_handoff_send(core, (us + 1) % core->cfg.n, frame);
 }
 
+/* Somebody that we may send to: on the link, or the gateway itself. */
+static bool
+is_next_hop(const struct corq_engine *e, const struct corq_addr *a)
+{
+	const struct corq_addr *hop = corq_next_hop(e, a);
+
+	return hop && corq_addr_eq(hop, a);
+}
+
 void
 corq_link_arp_input(struct corq_core *core, struct corq_frame *frame)
 {
@@ -106,8 +115,7 @@ corq_link_arp_input(struct corq_core *core, struct corq_frame *frame)
 		watch_conflict(core, &arp);
 	else
 		corq_neigh_arp_input(&core->neigh, &arp,
-			for_us && arp.op == CORQ_ARP_REQUEST &&
-					corq_next_hop(e, &arp.spa) == &arp.spa
+			for_us && arp.op == CORQ_ARP_REQUEST && is_next_hop(e, &arp.spa)
 				? CORQ_NEIGH_MAY_CREATE
 				: CORQ_NEIGH_UPDATE_ONLY,
 			e->now_ns);

@@ -34,7 +34,7 @@ struct corq_port_ops {
 	 * the port's; what it did not take stays the core's. */
 	uint16_t (*tx_burst)(struct corq_port *port, struct corq_frame **frames, uint16_t n);
 	/* Up to n empty tx frames: one part each, data = buf_start + CORQ_FRAME_HEADROOM, len 0,
-	 * flags 0, next NULL. Returns how many there were. */
+	 * pkt_len 0, flags 0, next NULL. Returns how many there were. */
 	uint16_t (*tx_alloc)(struct corq_port *port, struct corq_frame **frames, uint16_t n);
 	/* Gives back n chains, received ones or unsent tx ones. CORQ_FRAME_EXT parts are reported
 	 * in the `released` ring like sent ones. */
