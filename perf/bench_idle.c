@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define SETTLE_MS   300
 #define TABLE_SHARE 26 /* the most: base/table.h */
@@ -23,19 +22,6 @@ struct idle {
 	uint64_t resident; /* bytes before the first connection */
 	uint64_t all_open_at;
 };
-
-static uint64_t
-resident(void)
-{
-	unsigned long long size, pages = 0;
-	FILE *f = fopen("/proc/self/statm", "r");
-
-	if (f && fscanf(f, "%llu %llu", &size, &pages) != 2)
-		pages = 0;
-	if (f)
-		fclose(f);
-	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
-}
 
 static void
 report(struct drive *d, uint64_t grown, uint64_t ends)
@@ -61,14 +47,14 @@ step_idle(struct drive *d, uint64_t now_ns)
 	struct idle *s = d->step_state;
 
 	if (s->resident == 0)
-		s->resident = resident();
+		s->resident = drive_resident();
 	if (drive_done(d) + drive_failures(d) < d->load.slots)
 		return 0;
 	if (s->all_open_at == 0)
 		s->all_open_at = now_ns;
 	if (now_ns - s->all_open_at < SETTLE_MS * 1000000ull)
 		return 0;
-	report(d, resident() - s->resident, 2ull * d->load.slots);
+	report(d, drive_resident() - s->resident, 2ull * d->load.slots);
 	return 1;
 }
 

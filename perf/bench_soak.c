@@ -11,7 +11,6 @@
 #include "drive.h"
 
 #include <stdio.h>
-#include <unistd.h>
 
 #define TENTHS     10
 #define FROM_TENTH 3
@@ -25,19 +24,6 @@ struct soak {
 	struct corq_stats start;
 	int started, not_back;
 };
-
-static uint64_t
-resident_kib(void)
-{
-	unsigned long long size, pages = 0;
-	FILE *f = fopen("/proc/self/statm", "r");
-
-	if (f && fscanf(f, "%llu %llu", &size, &pages) != 2)
-		pages = 0;
-	if (f)
-		fclose(f);
-	return pages * (uint64_t)sysconf(_SC_PAGESIZE) / 1024;
-}
 
 static void
 compare(struct drive *d, const char *what, uint64_t was, uint64_t is)
@@ -118,7 +104,7 @@ step_soak(struct drive *d, uint64_t now_ns)
 	}
 	if (drive_done(d) + drive_failures(d) < s->next)
 		return 0;
-	s->rss[s->tenth] = resident_kib();
+	s->rss[s->tenth] = drive_resident() / 1024;
 	if (s->tenth == TENTHS) {
 		stop_opening(d, now_ns);
 		return 0;

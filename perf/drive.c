@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <time.h>
 
 #define NS_PER_MS     1000000ull
@@ -82,6 +83,19 @@ drive_done(const struct drive *d)
 								       : &c->done);
 	}
 	return n;
+}
+
+uint64_t
+drive_resident(void)
+{
+	unsigned long long size, pages = 0;
+	FILE *f = fopen("/proc/self/statm", "r");
+
+	if (f && fscanf(f, "%llu %llu", &size, &pages) != 2)
+		pages = 0;
+	if (f)
+		fclose(f);
+	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 uint64_t

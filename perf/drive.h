@@ -53,5 +53,7 @@ void drive_side_stats(const struct drive *d, bool client, struct corq_stats *out
 /* Requests, connections or bytes that the clients have done. */
 uint64_t drive_done(const struct drive *d);
 uint64_t drive_failures(const struct drive *d);
+/* Resident bytes of this process. */
+uint64_t drive_resident(void);
 
 #endif
