@@ -235,9 +235,29 @@ send_room(const struct corq_engine *e, const struct corq_conn *c)
 	return queued < e->cfg.snd_buf ? e->cfg.snd_buf - queued : 0;
 }
 
+/* A reserve that was never committed left a chunk without bytes: nothing goes behind it. */
+static void
+drop_empty_tail(struct corq_engine *e, struct corq_conn *c)
+{
+	uint32_t empty = c->sndq_tail, prev = c->sndq_head;
+
+	if (empty == CORQ_NONE || corq_chunk_at(&e->chunks, empty)->len)
+		return;
+	if (prev == empty) {
+		c->sndq_head = c->sndq_tail = CORQ_NONE;
+	} else {
+		while (corq_chunk_at(&e->chunks, prev)->next != empty)
+			prev = corq_chunk_at(&e->chunks, prev)->next;
+		corq_chunk_at(&e->chunks, prev)->next = CORQ_NONE;
+		c->sndq_tail = prev;
+	}
+	corq_engine_drop_chunk(e, empty);
+}
+
 void
 corq_sndq_append(struct corq_engine *e, struct corq_conn *c, uint32_t idx)
 {
+	drop_empty_tail(e, c);
 	corq_chunk_at(&e->chunks, idx)->next = CORQ_NONE;
 	if (c->sndq_tail == CORQ_NONE) {
 		c->sndq_head = idx;
