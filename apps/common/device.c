@@ -10,10 +10,12 @@
 void
 app_device_usage(FILE *out, bool loop)
 {
+	const char *at, *text;
+
 	fputs("device:\n", out);
-	fprintf(out,
-		"  --dev DEVICE        %sveth:IF, memif:server,SOCKET or memif:client,SOCKET\n",
-		loop ? "loop (default), " : "");
+	fprintf(out, "  --dev DEVICE        one of%s\n", loop ? " (loop)" : "");
+	for (unsigned i = loop ? 0 : 1; (at = corq_device_at(i, &text)) != NULL; i++)
+		fprintf(out, "      %-28s %s\n", at, text);
 	fputs("  --ip A[-B]/LEN      our address, or a range of them\n", out);
 	if (loop)
 		fputs("  --peer-ip A[-B]/LEN loop: the server side's\n", out);
@@ -26,6 +28,7 @@ app_device_usage(FILE *out, bool loop)
 	if (loop)
 		fputs("  --loop-one-core     loop: both ends on one core\n", out);
 	fputs("  --share-cpus        allow more cores than CPUs (correct, but slow)\n"
+	      "  --busy-poll         an idle core polls and never sleeps\n"
 	      "  --name NAME         name of this instance, when several run\n"
 	      "  --no-huge           do without huge pages\n"
 	      "  --eal-log           show DPDK's own log\n"
@@ -135,17 +138,22 @@ set_number(struct app_device *device, int opt, const char *arg)
 static int
 set_dev(struct app_device *device, const char *arg)
 {
-	static const char *const kinds[] = {"loop", "veth", "memif"};
-	size_t len = strcspn(arg, ":");
+	size_t len = strcspn(arg, ":"), used = 0;
+	const char *at, *text;
+	char all[128] = "";
 
 	device->config.dev = arg;
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		if (strlen(kinds[i]) == len && strncmp(arg, kinds[i], len) == 0)
+	for (unsigned i = 0; (at = corq_device_at(i, &text)) != NULL; i++) {
+		int word = (int)strcspn(at, ":");
+
+		if ((size_t)word == len && strncmp(arg, at, len) == 0)
 			return 1;
+		if (used < sizeof(all))
+			used += (size_t)snprintf(all + used, sizeof(all) - used, "%s%.*s",
+				i == 0 ? "" : ", ", word, at);
 	}
-	app_error("--dev: unknown device '%.64s'; there are loop, veth:IF, memif:server,SOCKET and "
-		  "memif:client,SOCKET",
-		arg);
+	app_error("--dev: unknown device '%.64s'; there are %s (--help shows how they are written)",
+		arg, all);
 	return -1;
 }
 
@@ -177,6 +185,9 @@ app_device_option(struct app_device *device, int opt, const char *arg)
 		return 1;
 	case APP_OPT_NO_HUGE:
 		config->no_huge = true;
+		return 1;
+	case APP_OPT_BUSY_POLL:
+		config->busy_poll = true;
 		return 1;
 	case APP_OPT_EAL_LOG:
 		config->verbose = true;

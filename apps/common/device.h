@@ -34,6 +34,7 @@ enum app_device_opt {
 	APP_OPT_NAME,
 	APP_OPT_SHARE_CPUS,
 	APP_OPT_NO_HUGE,
+	APP_OPT_BUSY_POLL,
 	APP_OPT_MAX_CONNS,
 	APP_OPT_SEED,
 	APP_OPT_TIMEWAIT,
@@ -57,6 +58,7 @@ enum app_device_opt {
 	{"name", required_argument, NULL, APP_OPT_NAME}, \
 	{"share-cpus", no_argument, NULL, APP_OPT_SHARE_CPUS}, \
 	{"no-huge", no_argument, NULL, APP_OPT_NO_HUGE}, \
+	{"busy-poll", no_argument, NULL, APP_OPT_BUSY_POLL}, \
 	{"max-conns", required_argument, NULL, APP_OPT_MAX_CONNS}, \
 	{"seed", required_argument, NULL, APP_OPT_SEED}, \
 	{"timewait", required_argument, NULL, APP_OPT_TIMEWAIT}, \

@@ -83,6 +83,7 @@ ssize_t
 corq_conn_write(struct corq_core *core, struct corq_conn *conn, const void *data, size_t len,
 	unsigned flags)
 {
+	corq_idle_asked(core, conn);
 	return corq_tcp_write(&core->eng, conn, data, len, flags);
 }
 
@@ -94,6 +95,7 @@ corq_conn_write_mem(struct corq_core *core, struct corq_conn *conn, struct corq_
 	const uint8_t *p = data;
 
 	CORQ_ASSERT(p >= r->base && len <= r->len && (size_t)(p - r->base) <= r->len - len);
+	corq_idle_asked(core, conn);
 	return corq_tcp_write_mem(
 		&core->eng, conn, (uint16_t)(r - core->regions), data, len, flags, cookie);
 }
@@ -107,6 +109,7 @@ corq_conn_reserve(struct corq_core *core, struct corq_conn *conn, size_t *len)
 int
 corq_conn_commit(struct corq_core *core, struct corq_conn *conn, size_t len, unsigned flags)
 {
+	corq_idle_asked(core, conn);
 	return corq_tcp_commit(&core->eng, conn, len, flags);
 }
 

@@ -40,9 +40,11 @@ ms_to_ticks(uint64_t ms)
 static void
 resolve_pools(struct corq_tcp_config *out, const struct corq_config *in)
 {
-	uint64_t mb = or_default(in->chunk_bytes_mb, 16);
+	uint64_t mb;
 
 	out->max_conns = or_default(in->max_conns, 65536);
+	/* Half is for pieces of 512 bytes: an answer of each connection may be on its way. */
+	mb = or_default(in->chunk_bytes_mb, CORQ_MAX(out->max_conns >> 10, 16));
 	out->max_time_wait =
 		or_default(in->max_time_wait, CORQ_MIN(4ull * out->max_conns, 1u << 29));
 	out->max_half_open = or_default(in->max_half_open, CORQ_MAX(out->max_conns / 4, 256));

@@ -14,6 +14,7 @@
 
 #include "base/log.h"
 #include "base/ring.h"
+#include "core/idle.h"
 #include "core/owner.h"
 #include "core/port.h"
 #include "net/icmp.h"
@@ -22,6 +23,7 @@
 #include "tcp/engine.h"
 
 #define CORQ_TX_BUDGET    256 /* packets built in a turn */
+#define CORQ_RX_DEEP      512 /* a receive ring with so many is in danger: half of the least ring */
 #define CORQ_TIMER_BUDGET 512
 #define CORQ_EVENT_BUDGET 512
 #define CORQ_RTX_HOLD_MAX                                                                          \
@@ -77,9 +79,10 @@ struct corq_core {
 	struct corq_frame *rx[CORQ_BURST_MAX];
 	struct corq_frame *tx[CORQ_TX_BUDGET]; /* built, not yet taken by the device */
 	uint32_t n_tx;
-	uint32_t rtx_held; /* turns in a row that held retransmissions back */
+	uint64_t blocked_at; /* the turn that left frames in tx, 0: none is left */
+	uint32_t rtx_held;   /* turns in a row that held retransmissions back */
 	uint32_t idle_turns;
-	uint64_t idle_since;
+	struct corq_idle idle;
 	uint64_t cycles_start, stage[6]; /* of this turn: rx, input, timers, events, build, tx */
 
 	corq_hook_fn hook;

@@ -89,6 +89,8 @@ tell_close(struct corq_core *core, struct corq_conn *c)
 {
 	const struct corq_ops *ops = ops_of(&core->eng, c);
 
+	if (core->idle.asked == c)
+		core->idle.asked = NULL;
 	if (ops->on_close) {
 		mark_run(&core->eng, c);
 		ops->on_close(core, c, -(int)c->err);
@@ -101,6 +103,8 @@ tell(struct corq_core *core, struct corq_conn *c, uint16_t ev)
 {
 	const struct corq_ops *ops;
 
+	if (core->idle.asked == c && (ev & (CORQ_EV_DATA | CORQ_EV_PEER_FIN)))
+		corq_idle_answered(core);
 	if ((ev & CORQ_EV_OPEN) && !(c->flags & CORQ_CF_ORPHAN)) {
 		ops = ops_of(&core->eng, c);
 		if (ops->on_open) {

@@ -59,9 +59,10 @@ struct corq_port {
 	uint16_t mtu;     /* largest L3 packet */
 	uint16_t queue;   /* this core's queue on the device */
 	uint8_t mac[6];   /* our Ethernet address on this device */
+	bool syscalls;    /* each tx_burst is a system call: collecting pays (core/idle.c) */
 	/* Set by the port, read by the core: packets that wait in the device beyond what rx_burst
-	 * returned last (0 or 1 is enough: "there is a backlog"). Holds back retransmission
-	 * timers. */
+	 * returned last; where it cannot tell, the packets of full bursts in a row. Holds back
+	 * retransmission timers, and new packets when it is large. */
 	uint32_t backlog;
 	/* Counted by the port, each by reason; copied into the core's counters by the turn. */
 	uint64_t n_rx_missed, n_rx_nombuf, n_tx_full, n_rx_partial_csum, n_rx_oversize;

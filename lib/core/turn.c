@@ -10,9 +10,6 @@
 #include "core/core.h"
 #include "core/handoff.h"
 
-#define IDLE_MIN_NS 500      /* less than this is a pause, not a wait */
-#define IDLE_MAX_NS 1000000u /* longest wait: 1 ms */
-
 /* ---- steps 1 to 3: what came ---- */
 
 static void
@@ -189,21 +186,36 @@ fill_tx_frames(struct corq_core *core)
 		core->port, e->txf + e->n_txf, (uint16_t)(want - e->n_txf));
 }
 
-/* Step 7, after the second clock read. What the device did not take last time holds it back. */
+/* Step 7, after the second clock read. What the device did not take last time holds it back; and
+ * while much waits in the receive ring, so that it cannot overflow with what our own packets bring
+ * back (an ACK each, and handshakes), connections get half of a burst. */
 static void
 build(struct corq_core *core)
 {
 	struct corq_engine *e = &core->eng;
-	uint16_t n;
+	uint16_t n,
+		share = core->port->backlog < CORQ_RX_DEEP ? CORQ_TX_BUDGET : CORQ_BURST_MAX / 2;
 
 	corq_link_poll(core);
 	if (!corq_tcp_wants_build(e) || core->n_tx == CORQ_TX_BUDGET)
 		return;
 	fill_tx_frames(core);
-	n = corq_tcp_build(e, core->tx + core->n_tx, (uint16_t)(CORQ_TX_BUDGET - core->n_tx));
+	n = corq_tcp_build(
+		e, core->tx + core->n_tx, (uint16_t)(CORQ_TX_BUDGET - core->n_tx), share);
 	for (unsigned i = 0; i < n; i++)
 		e->stats.tx_bytes += core->tx[core->n_tx + i]->pkt_len;
 	core->n_tx += n;
+}
+
+/* The time in which the device did not take what was ready. */
+static void
+count_blocked(struct corq_core *core)
+{
+	uint64_t now = core->eng.now_ns;
+
+	if (CORQ_UNLIKELY(core->blocked_at))
+		core->eng.stats.tx_blocked_ns += now - core->blocked_at;
+	core->blocked_at = core->n_tx ? now : 0;
 }
 
 /* Step 8: all at once; the rest moves to the front, in order. */
@@ -224,6 +236,7 @@ transmit(struct corq_core *core)
 		memmove(core->tx, core->tx + sent, (core->n_tx - sent) * sizeof(core->tx[0]));
 	core->n_tx -= sent;
 	core->eng.stats.tx_packets += sent;
+	count_blocked(core);
 	return sent;
 }
 
@@ -316,41 +329,6 @@ corq_core_turn_tail(struct corq_core *core, unsigned n_rx)
 	return busy;
 }
 
-/* How long nothing can happen but a packet: bounds the sleep of an idle core. */
-static uint64_t
-idle_ns(struct corq_core *core)
-{
-	uint64_t ns = IDLE_MAX_NS, now = core->eng.now_ns, t;
-	uint32_t ticks = corq_tcp_next_deadline(&core->eng);
-
-	if (ticks != CORQ_NONE)
-		ns = CORQ_MIN(ns, (uint64_t)ticks << CORQ_TICK_SHIFT);
-	t = corq_neigh_next(&core->neigh);
-	if (t != CORQ_NEIGH_NEVER)
-		ns = CORQ_MIN(ns, t > now ? t - now : 0);
-	if (core->hook_at)
-		ns = CORQ_MIN(ns, core->hook_at > now ? core->hook_at - now : 0);
-	return ns;
-}
-
-/* An idle core waits for an eighth of the time that it has been idle, so a packet that comes then
- * is late by no more than that, and a core that is idle for long costs little. */
-static void
-back_off(struct corq_core *core)
-{
-	uint64_t now = core->eng.now_ns, ns;
-
-	if (core->idle_turns++ == 0)
-		core->idle_since = now;
-	ns = CORQ_MIN((now - core->idle_since) / 8, idle_ns(core));
-	if (core->n_tx || core->eng.events.n || corq_tcp_wants_build(&core->eng) ||
-		ns < IDLE_MIN_NS || !core->cfg.idle_sleep || !core->port->ops->idle) {
-		corq_pause();
-		return;
-	}
-	core->port->ops->idle(core->port, ns);
-}
-
 bool
 corq_core_turn(struct corq_core *core)
 {
@@ -360,6 +338,6 @@ corq_core_turn(struct corq_core *core)
 	if (busy)
 		core->idle_turns = 0;
 	else
-		back_off(core);
+		corq_idle_turn(core);
 	return busy;
 }

@@ -43,6 +43,8 @@ log_line(void *arg, enum corq_log_level level, const char *line)
 
 	if (inst->line)
 		inst->line(inst->line_arg, line);
+	else if (level == CORQ_LOG_INFO)
+		fprintf(stderr, "corq: %s\n", line);
 	else
 		fprintf(stderr, "corq: %s: %s\n", corq_log_level_name(level), line);
 }
@@ -266,7 +268,7 @@ corq_instance_start(const struct corq_platform *pf, const struct corq_config *co
 	inst->pf = pf;
 	inst->line = config->log;
 	inst->line_arg = config->log_arg;
-	inst->log = (struct corq_log){log_line, inst, CORQ_LOG_WARN};
+	inst->log = (struct corq_log){log_line, inst, CORQ_LOG_INFO};
 	rc = parse_addresses(inst, config, err, err_len);
 	if (rc) {
 		free(inst);

@@ -7,13 +7,12 @@
  * data that an application holds on to can never take the buffers that the ACKs need. (On loop they
  * are one: see loop.c.)
  *
- * Start and stop only, main thread. corq_dev_link: any thread.
+ * Start and stop only, main thread; link.c has what happens in between.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <rte_dev.h>
 #include <rte_errno.h>
@@ -24,22 +23,6 @@
 #include "port/port_int.h"
 
 #define DESC_WANTED 1024
-#define POLL_MS     20
-
-struct corq_dev {
-	struct corq_eal *eal;
-	const struct dev_kind *kind;
-	struct corq_dev_spec spec;
-	struct corq_dev_conf conf; /* mac and log: see own_mac, may dangle otherwise */
-	uint8_t own_mac[6];
-	struct corq_loop *loop; /* kind loop, and nothing below then */
-	char name[32];
-	uint16_t port_id;
-	bool made, started;
-	uint32_t mtu;
-	uint64_t tx_offloads;
-	struct eth_port *ports[CORQ_EAL_CORES_MAX];
-};
 
 static void
 set_defaults(struct corq_dev_conf *conf, const struct dev_kind *kind)
@@ -60,11 +43,11 @@ corq_dev_mem_mb(const struct corq_dev_spec *spec, const struct corq_dev_conf *as
 	uint32_t room;
 
 	set_defaults(&conf, kind);
-	if (kind->driver == NULL)
+	if (kind->bus == NULL)
 		return corq_loop_mem_mb(&conf);
 	room = kind->room(kind->mtu(spec, &conf));
-	/* on 4 KiB pages no object crosses one, and with zero-copy they come from EAL's heap */
-	if (spec->zero_copy)
+	/* on 4 KiB pages no object crosses one, and shared ones come from EAL's heap */
+	if (spec->zero_copy || kind->shared_mem)
 		room = CORQ_MAX(room, 4096u);
 	return conf.n_queues * (corq_pool_mem_mb(conf.rx_frames, room) +
 				       corq_pool_mem_mb(conf.tx_frames, room) + 1);
@@ -72,33 +55,61 @@ corq_dev_mem_mb(const struct corq_dev_spec *spec, const struct corq_dev_conf *as
 
 /* ---- open ---- */
 
+/* The driver's own words, or what comes next to them. */
+static int
+not_made(struct corq_dev *dev, int rc, char *err, size_t errlen)
+{
+	char why[EAL_LINE_LEN];
+
+	corq_eal_reason(dev->eal, why, sizeof(why));
+	corq_port_err(err, errlen, "%s (%s) cannot be made: %s%s", dev->kind->name, dev->name,
+		why[0] != '\0' ? why : "the driver gives no reason, --eal-log may",
+		strstr(why, "failed to parse device") != NULL ? ": DPDK has no driver of that name"
+		: strstr(why, "cannot attach") != NULL        ? ": are its arguments right?"
+							      : "");
+	return rc != 0 ? rc : -ENODEV;
+}
+
 static int
 make_vdev(struct corq_dev *dev, char *err, size_t errlen)
 {
-	char args[320], why[EAL_LINE_LEN];
+	char args[sizeof(dev->spec.args) + 64];
 	int rc;
 
-	for (int i = 0; i < 16; i++) {
+	if (dev->kind->driver == NULL)
+		snprintf(dev->name, sizeof(dev->name), "%s", dev->spec.name);
+	for (int i = 0; dev->kind->driver != NULL && i < 16; i++) {
 		snprintf(dev->name, sizeof(dev->name), "%s%d", dev->kind->driver, i);
 		if (rte_eth_dev_get_port_by_name(dev->name, &dev->port_id) != 0)
 			break;
 	}
 	dev->kind->vdev_args(&dev->spec, &dev->conf, args, sizeof(args));
 	rc = rte_eal_hotplug_add("vdev", dev->name, args);
-	if (rc != 0 || rte_eth_dev_get_port_by_name(dev->name, &dev->port_id) != 0) {
-		corq_eal_reason(dev->eal, why, sizeof(why));
-		corq_port_err(err, errlen, "%s (%s) can not be made%s%s", dev->kind->name,
-			dev->kind->driver, why[0] != '\0' ? ": " : ": is DPDK's driver installed?",
-			why);
-		return rc != 0 ? rc : -ENODEV;
+	if (rc != 0)
+		return not_made(dev, rc, err, errlen);
+	dev->made = true;
+	if (rte_eth_dev_get_port_by_name(dev->name, &dev->port_id) != 0) {
+		rte_eal_hotplug_remove("vdev", dev->name);
+		dev->made = false;
+		return not_made(dev, -ENODEV, err, errlen);
 	}
+	return 0;
+}
+
+/* EAL has probed it at its start. */
+static int
+find_pci(struct corq_dev *dev, char *err, size_t errlen)
+{
+	snprintf(dev->name, sizeof(dev->name), "%s", dev->spec.name);
+	if (rte_eth_dev_get_port_by_name(dev->name, &dev->port_id) != 0)
+		return not_made(dev, -ENODEV, err, errlen);
 	dev->made = true;
 	return 0;
 }
 
-static int
-refused(struct corq_dev *dev, const char *what, uint32_t asked, uint32_t granted, int rc, char *err,
-	size_t errlen)
+int
+corq_dev_refused(struct corq_dev *dev, const char *what, uint32_t asked, uint32_t granted, int rc,
+	char *err, size_t errlen)
 {
 	char why[EAL_LINE_LEN];
 
@@ -112,22 +123,32 @@ refused(struct corq_dev *dev, const char *what, uint32_t asked, uint32_t granted
 static int
 configure(struct corq_dev *dev, struct rte_eth_dev_info *info, char *err, size_t errlen)
 {
-	const uint64_t want = RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
+	const uint64_t tcp = RTE_ETH_RSS_NONFRAG_IPV4_TCP | RTE_ETH_RSS_NONFRAG_IPV6_TCP;
 	struct rte_eth_conf conf;
 	uint16_t n = (uint16_t)dev->conf.n_queues, max;
 	int rc = rte_eth_dev_info_get(dev->port_id, info);
 
 	if (rc != 0)
-		return refused(dev, "device info", 1, 0, rc, err, errlen);
+		return corq_dev_refused(dev, "device info", 1, 0, rc, err, errlen);
 	max = CORQ_MIN(info->max_rx_queues, info->max_tx_queues);
 	if (n > max)
-		return refused(dev, "queues", n, max, -ERANGE, err, errlen);
+		return corq_dev_refused(dev, "queues", n, max, -ERANGE, err, errlen);
+	/* drivers that say nothing have 0 or 65535 there */
+	if (dev->kind->shared_mem && info->max_mtu >= 68 && dev->mtu > info->max_mtu)
+		return corq_dev_refused(dev, "MTU", dev->mtu, info->max_mtu, -ERANGE, err, errlen);
 	memset(&conf, 0, sizeof(conf));
-	dev->tx_offloads = info->tx_offload_capa & want;
+	if (dev->kind->shared_mem)
+		conf.rxmode.mtu = dev->mtu;
+	else
+		dev->tx_offloads = info->tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
+	if (dev->kind->rss && n > 1 && (info->flow_type_rss_offloads & tcp)) {
+		conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+		conf.rx_adv_conf.rss_conf.rss_hf = info->flow_type_rss_offloads & tcp;
+	}
 	conf.txmode.offloads = dev->tx_offloads;
 	rc = rte_eth_dev_configure(dev->port_id, n, n, &conf);
 	if (rc != 0)
-		return refused(dev, "queues", n, 0, rc, err, errlen);
+		return corq_dev_refused(dev, "queues", n, 0, rc, err, errlen);
 	return 0;
 }
 
@@ -138,8 +159,10 @@ make_pools(struct corq_dev *dev, struct eth_port *ep, uint32_t core, char *err, 
 	struct pool_conf conf = {.name = name,
 		.data_room = dev->kind->room(dev->mtu),
 		.socket = corq_eal_core_socket(dev->eal, core),
-		/* zero-copy shares EAL's memory with the peer, so buffers must lie in it */
-		.own_memory = !corq_eal_on_huge_pages(dev->eal) && !dev->spec.zero_copy};
+		/* who shares EAL's memory with a peer or a device needs buffers that lie in it */
+		.own_memory = dev->kind->one_area ||
+			      (!corq_eal_on_huge_pages(dev->eal) && !dev->spec.zero_copy &&
+				      !dev->kind->shared_mem)};
 
 	snprintf(name, sizeof(name), "rx%u.%u", dev->port_id, ep->queue);
 	conf.n = dev->conf.rx_frames;
@@ -185,9 +208,11 @@ make_port(struct corq_dev *dev, uint32_t i, char *err, size_t errlen)
 	ep->port.ops = dev->kind->guard ? &corq_eth_guarded_ops : &corq_eth_ops;
 	ep->port.mtu = (uint16_t)dev->mtu;
 	ep->port.queue = (uint16_t)i;
+	ep->port.syscalls = dev->kind->syscalls;
 	memcpy(ep->port.mac, dev->own_mac, 6);
 	ep->clock = *corq_eal_clock(dev->eal);
 	ep->port_id = dev->port_id;
+	ep->dev = dev;
 	ep->queue = (uint16_t)i;
 	ep->max_frame = (uint16_t)(dev->mtu + PORT_L2_MAX);
 	ep->count_missed = i == 0;
@@ -205,7 +230,7 @@ set_up_queues(struct corq_dev *dev, struct rte_eth_dev_info *info, char *err, si
 	int rc = rte_eth_dev_adjust_nb_rx_tx_desc(dev->port_id, &n_rx, &n_tx);
 
 	if (rc != 0)
-		return refused(dev, "descriptors", DESC_WANTED, n_rx, rc, err, errlen);
+		return corq_dev_refused(dev, "descriptors", DESC_WANTED, n_rx, rc, err, errlen);
 	for (uint16_t q = 0; q < dev->conf.n_queues; q++) {
 		unsigned int socket =
 			(unsigned int)corq_eal_core_socket(dev->eal, dev->conf.first_core + q);
@@ -213,12 +238,38 @@ set_up_queues(struct corq_dev *dev, struct rte_eth_dev_info *info, char *err, si
 		rc = rte_eth_rx_queue_setup(dev->port_id, q, n_rx, socket, &info->default_rxconf,
 			dev->ports[q]->rx_pool);
 		if (rc != 0)
-			return refused(dev, "rx queue", (uint32_t)q + 1, q, rc, err, errlen);
+			return corq_dev_refused(
+				dev, "rx queue", (uint32_t)q + 1, q, rc, err, errlen);
 		info->default_txconf.offloads = dev->tx_offloads;
 		rc = rte_eth_tx_queue_setup(dev->port_id, q, n_tx, socket, &info->default_txconf);
 		if (rc != 0)
-			return refused(dev, "tx queue", (uint32_t)q + 1, q, rc, err, errlen);
+			return corq_dev_refused(
+				dev, "tx queue", (uint32_t)q + 1, q, rc, err, errlen);
 	}
+	return 0;
+}
+
+/* Ours: the one asked for, or the device's. */
+static int
+choose_mac(struct corq_dev *dev, char *err, size_t errlen)
+{
+	struct rte_ether_addr mac;
+	int rc;
+
+	if (dev->conf.mac != NULL) {
+		memcpy(mac.addr_bytes, dev->own_mac, 6);
+		if (dev->kind->rss && rte_eth_dev_default_mac_addr_set(dev->port_id, &mac) != 0)
+			rte_eth_promiscuous_enable(dev->port_id);
+		return 0;
+	}
+	rc = rte_eth_macaddr_get(dev->port_id, &mac);
+	if (rc != 0)
+		return corq_dev_refused(dev, "MAC address", 1, 0, rc, err, errlen);
+	if (rte_is_zero_ether_addr(&mac))
+		rte_eth_random_addr(mac.addr_bytes);
+	if (dev->kind->mac_is_peers)
+		mac.addr_bytes[5] ^= 1;
+	memcpy(dev->own_mac, mac.addr_bytes, 6);
 	return 0;
 }
 
@@ -233,22 +284,32 @@ open_ethdev(struct corq_dev *dev, char *err, size_t errlen)
 		return rc;
 	}
 	dev->mtu = dev->kind->mtu(&dev->spec, &dev->conf);
-	rc = make_vdev(dev, err, errlen);
+	rc = strcmp(dev->kind->bus, "pci") == 0 ? find_pci(dev, err, errlen)
+						: make_vdev(dev, err, errlen);
 	if (rc == 0)
 		rc = configure(dev, &info, err, errlen);
+	if (rc == 0)
+		rc = choose_mac(dev, err, errlen);
 	if (rc != 0)
 		return rc;
-	if (dev->conf.mac == NULL) {
-		struct rte_ether_addr mac;
-
-		rc = rte_eth_macaddr_get(dev->port_id, &mac);
-		if (rc != 0)
-			return refused(dev, "MAC address", 1, 0, rc, err, errlen);
-		memcpy(dev->own_mac, mac.addr_bytes, 6);
-	}
 	for (uint32_t i = 0; i < dev->conf.n_queues && rc == 0; i++)
 		rc = make_port(dev, i, err, errlen);
 	return rc != 0 ? rc : set_up_queues(dev, &info, err, errlen);
+}
+
+/* A device whose libraries print by themselves does so to nobody. */
+static int
+open_quietly(struct corq_dev *dev, char *err, size_t errlen)
+{
+	struct eal_quiet q;
+	int rc;
+
+	if (!dev->kind->chatty)
+		return open_ethdev(dev, err, errlen);
+	corq_eal_quiet(dev->eal, &q);
+	rc = open_ethdev(dev, err, errlen);
+	corq_eal_loud(&q, NULL, 0);
+	return rc;
 }
 
 int
@@ -279,88 +340,19 @@ corq_dev_open(struct corq_dev **out, struct corq_eal *eal, const struct corq_dev
 		dev->conf.mac = dev->own_mac;
 	}
 	dev->mtu = dev->kind->mtu(spec, conf);
-	if (dev->kind->driver == NULL)
+	dev->hold.claim = dev->hold.watch = -1;
+	if (dev->kind->enter != NULL)
+		rc = dev->kind->enter(spec, conf, &dev->hold, err, errlen);
+	if (rc == 0 && dev->kind->bus == NULL)
 		rc = corq_loop_create(&dev->loop, eal, &dev->conf, err, errlen);
-	else
-		rc = open_ethdev(dev, err, errlen);
+	else if (rc == 0)
+		rc = open_quietly(dev, err, errlen);
 	if (rc != 0) {
 		corq_dev_close(dev);
 		return rc;
 	}
 	*out = dev;
 	return 0;
-}
-
-/* ---- start ---- */
-
-static void
-sleep_ms(long ms)
-{
-	struct timespec ts = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-
-	nanosleep(&ts, NULL);
-}
-
-/* AF_PACKET sockets have gathered frames since they were opened, of all interfaces at first. */
-static void
-drop_stale(struct corq_dev *dev)
-{
-	struct rte_mbuf *m[32];
-
-	for (uint16_t q = 0; q < dev->conf.n_queues; q++) {
-		uint16_t n;
-
-		for (int i = 0; i < 256; i++) {
-			n = rte_eth_rx_burst(dev->port_id, q, m, 32);
-			rte_pktmbuf_free_bulk(m, n);
-			if (n == 0)
-				break;
-		}
-	}
-}
-
-int
-corq_dev_start(struct corq_dev *dev, char *err, size_t errlen)
-{
-	uint64_t end = corq_eal_now_ns(dev->eal) + dev->conf.wait_ms * CORQ_NS_PER_MS;
-	int rc;
-
-	if (dev->loop != NULL)
-		return 0;
-	/* a memif client's start fails while its server is not there yet */
-	while ((rc = rte_eth_dev_start(dev->port_id)) != 0 && corq_eal_now_ns(dev->eal) < end)
-		sleep_ms(POLL_MS);
-	if (rc != 0) {
-		dev->kind->no_link(&dev->spec, err, errlen);
-		return -ETIMEDOUT;
-	}
-	dev->started = true;
-	if (!dev->spec.server) {
-		while (!corq_dev_link(dev)) {
-			if (corq_eal_now_ns(dev->eal) >= end) {
-				dev->kind->no_link(&dev->spec, err, errlen);
-				return -ETIMEDOUT;
-			}
-			sleep_ms(POLL_MS);
-		}
-	}
-	if (!dev->kind->guard)
-		drop_stale(dev);
-	return 0;
-}
-
-int
-corq_dev_link(const struct corq_dev *dev)
-{
-	struct rte_eth_link link;
-
-	if (dev->loop != NULL)
-		return 1;
-	if (dev->kind->link != NULL)
-		return dev->kind->link(&dev->spec);
-	if (rte_eth_link_get_nowait(dev->port_id, &link) != 0)
-		return 0;
-	return link.link_status == RTE_ETH_LINK_UP;
 }
 
 /* ---- close ---- */
@@ -374,18 +366,31 @@ free_port(struct eth_port *ep)
 	rte_free(ep);
 }
 
+static void
+close_driver(struct corq_dev *dev)
+{
+	struct eal_quiet q = {.sink = -1};
+
+	if (dev->kind->chatty)
+		corq_eal_quiet(dev->eal, &q);
+	if (dev->started)
+		rte_eth_dev_stop(dev->port_id);
+	rte_eth_dev_close(dev->port_id);
+	if (strcmp(dev->kind->bus, "vdev") == 0)
+		rte_eal_hotplug_remove("vdev", dev->name);
+	corq_eal_loud(&q, NULL, 0);
+}
+
 void
 corq_dev_close(struct corq_dev *dev)
 {
 	if (dev == NULL)
 		return;
 	corq_loop_destroy(dev->loop);
-	if (dev->started)
-		rte_eth_dev_stop(dev->port_id);
-	if (dev->made) {
-		rte_eth_dev_close(dev->port_id);
-		rte_eal_hotplug_remove("vdev", dev->name);
-	}
+	if (dev->made)
+		close_driver(dev);
+	if (dev->kind->leave != NULL)
+		dev->kind->leave(&dev->hold);
 	for (uint32_t i = 0; i < CORQ_EAL_CORES_MAX; i++)
 		if (dev->ports[i] != NULL)
 			free_port(dev->ports[i]);
@@ -411,9 +416,11 @@ const char *
 corq_dev_describe(const struct corq_dev *dev, char *buf, size_t len)
 {
 	snprintf(buf, len, "%s, MTU %u, %u queue%s%s",
-		dev->kind->driver != NULL ? dev->kind->driver : dev->kind->name, dev->mtu,
-		corq_dev_n_ports(dev), corq_dev_n_ports(dev) == 1 ? "" : "s",
-		dev->kind->driver != NULL ? ", no offload" : "");
+		dev->kind->driver != NULL ? dev->kind->driver
+		: dev->name[0] != '\0'    ? dev->name
+					  : dev->kind->name,
+		dev->mtu, corq_dev_n_ports(dev), corq_dev_n_ports(dev) == 1 ? "" : "s",
+		dev->kind->bus != NULL ? ", no offload" : "");
 	return buf;
 }
 

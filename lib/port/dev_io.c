@@ -22,14 +22,33 @@
 #include "port/port_int.h"
 
 #define IO_BATCH      64
-#define MISSED_EVERY  (1u << 14) /* rx calls between looks at the device's drop counters */
-#define IDLE_SPIN_NS  5000u
-#define IDLE_SLEEP_NS 50000u /* nothing wakes us when a packet comes */
+#define LOOKS_A_S     5       /* looks at the link and the drop counters, a second */
+#define IDLE_SPIN_NS  10000u  /* a sleep takes some microseconds more than it was told */
+#define IDLE_SLEEP_NS 100000u /* nothing wakes us when a packet comes */
 
 static inline struct eth_port *
 eth_of(struct corq_port *port)
 {
 	return (struct eth_port *)(void *)port;
+}
+
+/* A1 <-> R1 in link.c */
+static inline unsigned int
+link_state(const struct eth_port *ep)
+{
+	return atomic_load_explicit(&ep->dev->state, memory_order_acquire);
+}
+
+/* May this core not call the driver now? */
+static inline bool
+away(struct eth_port *ep)
+{
+	unsigned int state = link_state(ep);
+
+	if (CORQ_LIKELY(link_state_of(state) != LINK_AWAY))
+		return false;
+	corq_link_park(ep, state);
+	return true;
 }
 
 /* ---- receive ---- */
@@ -97,11 +116,14 @@ rx_chain_slow(struct corq_frame *f, struct rte_mbuf *m)
 }
 
 CORQ_NOINLINE static void
-read_missed_slow(struct eth_port *ep)
+look_slow(struct eth_port *ep)
 {
 	struct rte_eth_stats stats;
 
-	if (rte_eth_stats_get(ep->port_id, &stats) != 0)
+	ep->look_tsc = rte_rdtsc() + rte_get_tsc_hz() / LOOKS_A_S;
+	corq_link_look(ep);
+	if (link_state_of(link_state(ep)) == LINK_AWAY ||
+		rte_eth_stats_get(ep->port_id, &stats) != 0)
 		return;
 	ep->port.n_rx_missed = stats.imissed + stats.ierrors;
 	ep->port.n_rx_nombuf = stats.rx_nombuf;
@@ -115,6 +137,10 @@ eth_rx(struct corq_port *port, struct corq_frame **frames, uint16_t n, bool guar
 	uint16_t got;
 
 	n = CORQ_MIN(n, (uint16_t)IO_BATCH);
+	if (CORQ_UNLIKELY(ep->count_missed && rte_rdtsc() >= ep->look_tsc))
+		look_slow(ep);
+	if (CORQ_UNLIKELY(away(ep)))
+		return 0;
 	got = guarded ? corq_memif_guarded_rx(ep->port_id, ep->queue, m, n)
 		      : rte_eth_rx_burst(ep->port_id, ep->queue, m, n);
 	for (uint16_t i = 0; i < got; i++) {
@@ -128,9 +154,9 @@ eth_rx(struct corq_port *port, struct corq_frame **frames, uint16_t n, bool guar
 		if (CORQ_UNLIKELY(frames[i]->pkt_len > ep->max_frame))
 			port->n_rx_oversize++;
 	}
-	port->backlog = got == n;
-	if (CORQ_UNLIKELY(ep->count_missed && ++ep->rx_calls % MISSED_EVERY == 0))
-		read_missed_slow(ep);
+	if (CORQ_UNLIKELY(got != 0 && link_state_of(link_state(ep)) == LINK_DOWN))
+		corq_link_back(ep);
+	port->backlog = got == n ? port->backlog + got : 0;
 	return got;
 }
 
@@ -204,6 +230,52 @@ ext_attach(struct eth_port *ep, struct corq_frame *f, struct rte_mbuf *m)
 	m->buf_len = f->len;
 	m->data_off = 0;
 	m->data_len = f->len;
+}
+
+/* ---- back ---- */
+
+struct free_batch {
+	struct rte_mempool *pool;
+	void *obj[IO_BATCH];
+	uint32_t n;
+};
+
+static inline void
+batch_add(struct free_batch *b, struct rte_mbuf *m)
+{
+	if (b->n == IO_BATCH || (b->n != 0 && m->pool != b->pool)) {
+		rte_mempool_put_bulk(b->pool, b->obj, b->n);
+		b->n = 0;
+	}
+	b->pool = m->pool;
+	b->obj[b->n++] = m;
+}
+
+static void
+eth_free_bulk(struct corq_port *port, struct corq_frame **frames, uint16_t n)
+{
+	struct eth_port *ep = eth_of(port);
+	struct free_batch batch = {.n = 0};
+
+	for (uint16_t i = 0; i < n; i++) {
+		struct corq_frame *f = frames[i], *next;
+
+		if (i + 2 < n)
+			CORQ_PREFETCH_W(mbuf_of(frames[i + 2]));
+		for (; f != NULL; f = next) {
+			struct rte_mbuf *m = mbuf_of(f);
+
+			next = f->next;
+			/* never offered to tx_burst: nothing is attached yet */
+			if (CORQ_UNLIKELY(f->flags & CORQ_FRAME_EXT) && !RTE_MBUF_HAS_EXTBUF(m))
+				ext_push(ep, f->ext);
+			m = rte_pktmbuf_prefree_seg(m);
+			if (CORQ_LIKELY(m != NULL))
+				batch_add(&batch, m);
+		}
+	}
+	if (batch.n != 0)
+		rte_mempool_put_bulk(batch.pool, batch.obj, batch.n);
 }
 
 /* ---- send ---- */
@@ -321,6 +393,16 @@ ext_lost(struct corq_frame **frames, uint16_t n)
 			}
 }
 
+/* The link is down: what is sent is lost, and counted. */
+CORQ_NOINLINE static uint16_t
+drop_slow(struct corq_port *port, struct corq_frame **frames, uint16_t n)
+{
+	away(eth_of(port));
+	eth_free_bulk(port, frames, n);
+	port->n_tx_full += n;
+	return n;
+}
+
 static CORQ_ALWAYS_INLINE uint16_t
 eth_tx(struct corq_port *port, struct corq_frame **frames, uint16_t n, bool guarded)
 {
@@ -328,6 +410,8 @@ eth_tx(struct corq_port *port, struct corq_frame **frames, uint16_t n, bool guar
 	struct rte_mbuf *m[IO_BATCH];
 	uint16_t done = 0;
 
+	if (CORQ_UNLIKELY(link_state_of(link_state(ep)) != LINK_UP))
+		return drop_slow(port, frames, n);
 	do {
 		uint16_t part = CORQ_MIN((uint16_t)(n - done), (uint16_t)IO_BATCH);
 		uint16_t ready = frames_to_mbufs(ep, frames + done, m, part), sent;
@@ -383,52 +467,6 @@ eth_tx_alloc(struct corq_port *port, struct corq_frame **frames, uint16_t n)
 		done += part;
 	}
 	return done;
-}
-
-/* ---- back ---- */
-
-struct free_batch {
-	struct rte_mempool *pool;
-	void *obj[IO_BATCH];
-	uint32_t n;
-};
-
-static inline void
-batch_add(struct free_batch *b, struct rte_mbuf *m)
-{
-	if (b->n == IO_BATCH || (b->n != 0 && m->pool != b->pool)) {
-		rte_mempool_put_bulk(b->pool, b->obj, b->n);
-		b->n = 0;
-	}
-	b->pool = m->pool;
-	b->obj[b->n++] = m;
-}
-
-static void
-eth_free_bulk(struct corq_port *port, struct corq_frame **frames, uint16_t n)
-{
-	struct eth_port *ep = eth_of(port);
-	struct free_batch batch = {.n = 0};
-
-	for (uint16_t i = 0; i < n; i++) {
-		struct corq_frame *f = frames[i], *next;
-
-		if (i + 2 < n)
-			CORQ_PREFETCH_W(mbuf_of(frames[i + 2]));
-		for (; f != NULL; f = next) {
-			struct rte_mbuf *m = mbuf_of(f);
-
-			next = f->next;
-			/* never offered to tx_burst: nothing is attached yet */
-			if (CORQ_UNLIKELY(f->flags & CORQ_FRAME_EXT) && !RTE_MBUF_HAS_EXTBUF(m))
-				ext_push(ep, f->ext);
-			m = rte_pktmbuf_prefree_seg(m);
-			if (CORQ_LIKELY(m != NULL))
-				batch_add(&batch, m);
-		}
-	}
-	if (batch.n != 0)
-		rte_mempool_put_bulk(batch.pool, batch.obj, batch.n);
 }
 
 static uint16_t

@@ -45,11 +45,13 @@ struct eal_core {
 struct corq_eal {
 	uint32_t n_cores;
 	bool huge, owned, shares_cpus;
+	bool verbose; /* what DPDK and its libraries print is for the user */
 	struct corq_clock clock;
 	double tsc_hz;
 	pthread_mutex_t line_lock;
 	char line[EAL_LINE_LEN]; /* the first that DPDK logged since it was read */
 	FILE *log_file;
+	int real_stderr; /* while EAL starts */
 	struct eal_core core[CORQ_EAL_CORES_MAX];
 };
 
@@ -120,32 +122,62 @@ restore(int fd, int saved)
 	}
 }
 
+int
+corq_eal_real_stderr(const struct corq_eal *eal)
+{
+	return eal->real_stderr;
+}
+
+void
+corq_eal_quiet(struct corq_eal *eal, struct eal_quiet *q)
+{
+	q->sink = eal->verbose ? -1 : memfd_create("eal", MFD_CLOEXEC);
+	if (q->sink < 0)
+		return;
+	fflush(stdout);
+	q->out = divert(STDOUT_FILENO, q->sink);
+	q->err = divert(STDERR_FILENO, q->sink);
+}
+
+void
+corq_eal_loud(struct eal_quiet *q, char *text, size_t len)
+{
+	ssize_t n = 0;
+
+	if (q->sink >= 0) {
+		fflush(stdout);
+		restore(STDOUT_FILENO, q->out);
+		restore(STDERR_FILENO, q->err);
+		if (len != 0)
+			n = pread(q->sink, text, len - 1, 0);
+		close(q->sink);
+		q->sink = -1;
+	}
+	if (len != 0)
+		text[n > 0 ? n : 0] = '\0';
+}
+
 /* EAL and getopt write to stdout and stderr when they meet a bad argument: usage, and the name of
  * the argument, which is what we want. */
 static int
-quiet_eal_init(struct corq_eal *eal, struct corq_eal_args *args, bool verbose)
+quiet_eal_init(struct corq_eal *eal, struct corq_eal_args *args)
 {
-	int out, err, rc, sink = verbose ? -1 : memfd_create("eal", MFD_CLOEXEC);
 	char text[EAL_LINE_LEN];
-	ssize_t n;
+	struct eal_quiet q;
+	int rc;
 
-	if (sink < 0)
-		return rte_eal_init(args->argc, args->argv);
-	fflush(stdout);
-	out = divert(STDOUT_FILENO, sink);
-	err = divert(STDERR_FILENO, sink);
+	corq_eal_quiet(eal, &q);
+	eal->real_stderr = q.sink >= 0 ? q.err : STDERR_FILENO;
+	corq_limits_abort_begin(eal);
 	rc = rte_eal_init(args->argc, args->argv);
-	fflush(stdout);
-	restore(STDOUT_FILENO, out);
-	restore(STDERR_FILENO, err);
-	n = pread(sink, text, sizeof(text) - 1, 0);
-	if (rc < 0 && n > 0 && strncmp(text, "EAL: ", CORQ_MIN((size_t)n, (size_t)5)) != 0) {
+	corq_limits_abort_end(rc < 0);
+	corq_eal_loud(&q, text, sizeof(text));
+	if (rc < 0 && text[0] != '\0' && strncmp(text, "EAL: ", 5) != 0) {
 		char later[EAL_LINE_LEN];
 
 		corq_eal_reason(eal, later, sizeof(later));
-		keep_first(eal, text, (size_t)n);
+		keep_first(eal, text, strlen(text));
 	}
-	close(sink);
 	return rc;
 }
 
@@ -176,10 +208,15 @@ choose_memory(const struct corq_eal_conf *conf, bool *huge, char *err, size_t er
 	uint32_t need = conf->mem_mb + 32, have = corq_eal_free_huge_mb(), pages;
 
 	*huge = false;
-	if (conf->huge == CORQ_HUGE_OFF || corq_eal_args_given(conf, no_huge))
-		return 0;
+	if (conf->huge == CORQ_HUGE_OFF || corq_eal_args_given(conf, no_huge)) {
+		if (conf->pci == NULL)
+			return 0;
+		corq_port_err(err, errlen,
+			"pci: a NIC reads and writes huge pages only; leave out --no-huge");
+		return -EINVAL;
+	}
 	if (have >= need) {
-		*huge = true;
+		*huge = corq_limits_allow_huge();
 		return 0;
 	}
 	pages = corq_eal_huge_pages() + (need - have) / 2 + 1;
@@ -264,6 +301,8 @@ eal_start(struct corq_eal *eal, const struct corq_eal_conf *conf, char *err, siz
 	uint32_t n_cpus = corq_eal_cpu_list(cpus, CORQ_ARRAY_LEN(cpus));
 
 	rc = choose_memory(conf, &eal->huge, err, errlen);
+	if (rc == 0)
+		rc = corq_limits_check(conf->mem_mb, eal->huge, conf->single_file, err, errlen);
 	if (rc != 0)
 		return rc;
 	args = malloc(sizeof(*args));
@@ -272,9 +311,10 @@ eal_start(struct corq_eal *eal, const struct corq_eal_conf *conf, char *err, siz
 	rc = corq_eal_args_build(args, conf, eal->huge, cpus, n_cpus, err, errlen);
 	if (rc != 0)
 		goto out;
+	eal->verbose = conf->verbose;
 	if (!conf->verbose)
 		catch_log(eal);
-	rc = quiet_eal_init(eal, args, conf->verbose);
+	rc = quiet_eal_init(eal, args);
 	/* EAL never removes its directory, which without telemetry stays empty */
 	if (rte_eal_get_runtime_dir() != NULL)
 		rmdir(rte_eal_get_runtime_dir());

@@ -211,11 +211,11 @@ put_devices(struct corq_eal_args *a, const struct corq_eal_conf *conf)
 	static const char *const chosen[] = {"-a", "-b", "--allow", "--block", "--no-pci", NULL};
 	static const char *const iova[] = {"--iova-mode", NULL};
 
-	for (uint32_t i = 0; i < conf->n_pci; i++) {
+	if (conf->pci != NULL) {
 		put(a, "-a");
-		putf(a, "%s", conf->pci[i]);
+		put(a, conf->pci);
 	}
-	if (conf->n_pci != 0 || corq_eal_args_given(conf, chosen))
+	if (conf->pci != NULL || corq_eal_args_given(conf, chosen))
 		return;
 	put(a, "--no-pci");
 	if (!corq_eal_args_given(conf, iova))
@@ -232,7 +232,7 @@ corq_eal_args_build(struct corq_eal_args *a, const struct corq_eal_conf *conf, b
 	static const char *const telemetry[] = {"--telemetry", "--no-telemetry", NULL};
 
 	memset(a, 0, sizeof(*a));
-	if (conf->argc > EAL_ARGS_MAX - 40 || conf->n_pci > 8) {
+	if (conf->argc > EAL_ARGS_MAX - 40) {
 		corq_port_err(err, errlen, "too many EAL arguments");
 		return -E2BIG;
 	}

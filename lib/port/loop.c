@@ -84,8 +84,8 @@ loop_rx_burst(struct corq_port *port, struct corq_frame **frames, uint16_t n)
 		CORQ_PREFETCH((uint8_t *)(frames[i] + 1) + CORQ_FRAME_HEADROOM - 64);
 	}
 	if (got == n) {
-		for (uint16_t i = 0; i < lp->n_from && backlog == 0; i++)
-			backlog = corq_spsc_count(lp->from[i]);
+		for (uint16_t i = 0; i < lp->n_from; i++)
+			backlog += corq_spsc_count(lp->from[i]);
 		lp->next_from = w;
 	}
 	port->backlog = backlog;

@@ -23,6 +23,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "net/addr.h"
 #include "port/port_int.h"
 
 #define MEMIF_LOG2_RING 11 /* 2048 slots: 4 ms at 0.5 Mpps */
@@ -158,13 +159,6 @@ corq_memif_check(const struct corq_dev_spec *spec, const struct corq_dev_conf *c
 	return -EADDRINUSE;
 }
 
-uint32_t
-corq_memif_mtu(const struct corq_dev_spec *spec, const struct corq_dev_conf *conf)
-{
-	(void)spec;
-	return conf->mtu != 0 ? conf->mtu : 1500;
-}
-
 /* One buffer holds a frame: the driver's descriptor chains are broken in 22.11 (a flag is not
  * cleared when a descriptor is reused). */
 uint32_t
@@ -173,22 +167,40 @@ corq_memif_room(uint32_t mtu)
 	return CORQ_MAX((uint32_t)MEMIF_BUF, (mtu + PORT_L2_MAX + 63) & ~63u);
 }
 
+/* A hardware address that a program has again when it is started again: its peer, which need not
+ * have noticed, still knows it. */
+static bool
+mac_of_ip(const char *ip, uint8_t mac[6])
+{
+	struct corq_addr_range range;
+
+	if (ip == NULL || corq_addr_parse_range(ip, &range) != 0)
+		return false;
+	mac[0] = 0x02;
+	mac[1] = 'c';
+	memcpy(mac + 2, &range.first.b[12], 4);
+	return true;
+}
+
 void
 corq_memif_vdev_args(
 	const struct corq_dev_spec *spec, const struct corq_dev_conf *conf, char *buf, size_t len)
 {
 	bool abstract = spec->socket[0] == '@';
 	int id = spec->id >= 0 ? spec->id : (int)conf->n_queues - 1, n;
+	const uint8_t *mac = conf->mac;
+	uint8_t own[6];
 
+	if (mac == NULL && mac_of_ip(conf->ip, own))
+		mac = own;
 	n = snprintf(buf, len, "role=%s,socket=%s,socket-abstract=%s,id=%d,rsize=%d,bsize=%u%s",
 		spec->server ? "server" : "client", spec->socket + abstract,
 		abstract ? "yes" : "no", id, MEMIF_LOG2_RING,
-		corq_memif_room(corq_memif_mtu(spec, conf)),
+		corq_memif_room(conf->mtu != 0 ? conf->mtu : 1500),
 		spec->zero_copy ? ",zero-copy=yes" : "");
-	if (conf->mac != NULL && n > 0 && (size_t)n < len)
-		snprintf(buf + n, len - (size_t)n, ",mac=%02x:%02x:%02x:%02x:%02x:%02x",
-			conf->mac[0], conf->mac[1], conf->mac[2], conf->mac[3], conf->mac[4],
-			conf->mac[5]);
+	if (mac != NULL && n > 0 && (size_t)n < len)
+		snprintf(buf + n, len - (size_t)n, ",mac=%02x:%02x:%02x:%02x:%02x:%02x", mac[0],
+			mac[1], mac[2], mac[3], mac[4], mac[5]);
 }
 
 void

@@ -12,46 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 struct platform {
 	struct corq_eal *eal;
 	struct corq_dev *dev;
-	int claim; /* socket whose name claims address and interface, or -1 */
 };
-
-/*
- * Two processes on one kernel interface both see every frame, so two owners of one address would
- * both answer. A name in the network namespace's abstract socket space claims it; the kernel takes
- * the claim away with the process.
- */
-static int
-claim_address(struct platform *p, const struct corq_dev_spec *spec, const char *ip, char *err,
-	size_t err_len)
-{
-	struct sockaddr_un name = {.sun_family = AF_UNIX};
-	int len = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "corq/%s/%.*s",
-		spec->ifname, (int)strcspn(ip, "-/"), ip);
-	int rc;
-
-	p->claim = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (p->claim >= 0 &&
-		bind(p->claim, (struct sockaddr *)&name,
-			(socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len)) == 0)
-		return 0;
-	rc = errno;
-	snprintf(err, err_len,
-		rc == EADDRINUSE ? "%.*s on %s is in use: another corq serves it; give another "
-				   "--ip or end that one"
-				 : "cannot claim %.*s on %s",
-		(int)strcspn(ip, "-/"), ip, spec->ifname);
-	if (p->claim >= 0)
-		close(p->claim);
-	p->claim = -1;
-	return -rc;
-}
 
 static int
 parse_mac(const char *text, uint8_t mac[6], char *err, size_t err_len)
@@ -81,14 +46,6 @@ count_args(char *const *argv)
 	return n;
 }
 
-static void
-free_platform(struct platform *p)
-{
-	if (p->claim >= 0)
-		close(p->claim);
-	free(p);
-}
-
 static int
 open_machine(struct corq_machine *m, struct platform *p, const struct corq_config *c,
 	struct corq_dev_spec *spec, struct corq_dev_conf *dc, char *err, size_t err_len)
@@ -98,13 +55,14 @@ open_machine(struct corq_machine *m, struct platform *p, const struct corq_confi
 		.share_cpus = c->share_cpus,
 		.huge = c->no_huge ? CORQ_HUGE_OFF : CORQ_HUGE_AUTO,
 		.mem_mb = corq_dev_mem_mb(spec, dc),
-		.single_file = spec->zero_copy,
 		.verbose = c->verbose,
 		.argv = c->eal_args,
 		.argc = count_args(c->eal_args),
 		.log = dc->log};
-	int rc = corq_eal_init(&p->eal, &ec, err, err_len);
+	int rc;
 
+	corq_dev_eal_conf(spec, &ec);
+	rc = corq_eal_init(&p->eal, &ec, err, err_len);
 	if (rc)
 		return rc;
 	rc = corq_dev_open(&p->dev, p->eal, spec, dc, err, err_len);
@@ -127,6 +85,7 @@ platform_open(struct corq_machine *m, const struct corq_config *c, const struct 
 	struct corq_dev_spec spec;
 	struct corq_dev_conf dc = {.n_queues = cores,
 		.mtu = c->mtu,
+		.ip = c->ip,
 		.rx_frames = c->rx_frames,
 		.tx_frames = c->tx_frames,
 		.log = log};
@@ -168,15 +127,10 @@ platform_open(struct corq_machine *m, const struct corq_config *c, const struct 
 	if (!p)
 		return -ENOMEM;
 	m->state = p;
-	if (spec.kind == CORQ_DEV_VETH)
-		corq_port_offload_hint(spec.ifname, m->hint, sizeof(m->hint));
-	p->claim = -1;
-	if (spec.kind == CORQ_DEV_VETH)
-		rc = claim_address(p, &spec, c->ip, err, err_len);
-	if (!rc)
-		rc = open_machine(m, p, c, &spec, &dc, err, err_len);
+	corq_dev_hint(&spec, m->hint, sizeof(m->hint));
+	rc = open_machine(m, p, c, &spec, &dc, err, err_len);
 	if (rc)
-		free_platform(p);
+		free(p);
 	return rc;
 }
 
@@ -195,7 +149,7 @@ platform_close(struct corq_machine *m)
 
 	corq_dev_close(p->dev);
 	corq_eal_cleanup(p->eal);
-	free_platform(p);
+	free(p);
 }
 
 static void *

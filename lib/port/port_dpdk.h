@@ -45,12 +45,11 @@ struct corq_eal_conf {
 	const int *cpus;  /* CPU of each core; NULL: the CPUs we may use, in turn */
 	bool share_cpus;  /* more cores than CPUs is a warning, not an error */
 	enum corq_eal_huge huge;
-	uint32_t mem_mb;        /* sum of corq_dev_mem_mb of the devices to be opened */
-	bool single_file;       /* memif zero-copy and vhost want --single-file-segments */
-	bool telemetry;         /* EAL's telemetry socket; off by default */
-	bool verbose;           /* DPDK's own lines on stderr */
-	const char *const *pci; /* PCI addresses to probe; none: no PCI bus at all */
-	uint32_t n_pci;
+	uint32_t mem_mb;   /* sum of corq_dev_mem_mb of the devices to be opened */
+	bool single_file;  /* memif zero-copy and vhost want --single-file-segments */
+	bool telemetry;    /* EAL's telemetry socket; off by default */
+	bool verbose;      /* DPDK's own lines on stderr */
+	const char *pci;   /* "ADDRESS[,ARGS]" to probe; NULL: no PCI bus at all */
 	char *const *argv; /* the user's EAL arguments (after "--"), taken last */
 	int argc;
 	const struct corq_log *log; /* warnings; NULL: silent */
@@ -110,6 +109,10 @@ enum corq_dev_kind {
 	CORQ_DEV_LOOP,  /* "loop": cores of this process joined in memory */
 	CORQ_DEV_MEMIF, /* "memif:ROLE,SOCKET[,id=N][,zc=1]": shared memory to another process */
 	CORQ_DEV_VETH,  /* "veth:IF": a kernel interface through AF_PACKET */
+	CORQ_DEV_XDP,   /* "xdp:IF": a kernel interface through AF_XDP */
+	CORQ_DEV_TAP,   /* "tap:NAME[,HOST[/LEN]]": a new interface of this host */
+	CORQ_DEV_VDEV,  /* "vdev:NAME[,ARGS]": any of DPDK's virtual devices */
+	CORQ_DEV_PCI,   /* "pci:ADDRESS[,ARGS]": a NIC */
 	CORQ_DEV_KINDS
 };
 
@@ -118,8 +121,11 @@ struct corq_dev_spec {
 	bool server;    /* memif: we listen */
 	bool zero_copy; /* memif client: zc=1; needs corq_eal_conf.single_file */
 	int id;         /* memif: id=N; -1: queues - 1, so that unequal core counts never connect */
-	char ifname[16];  /* veth */
+	char ifname[16];  /* veth, xdp, tap */
 	char socket[108]; /* memif: path, or @name for an abstract one */
+	char host[24];    /* tap: the address of the host's end; "": the lowest that is free */
+	char name[32];    /* vdev: name; pci: address */
+	char args[288];   /* vdev, pci: the driver's arguments, "" for none */
 };
 
 struct corq_dev_conf {
@@ -131,6 +137,8 @@ struct corq_dev_conf {
 	uint32_t tx_frames;  /* buffers a core: 0 = 8192 */
 	uint32_t first_core; /* the engine core of queue 0; the others follow */
 	const uint8_t *mac;  /* 6 bytes; NULL: the device's own */
+	const char *ip;      /* "A[-B]/LEN", ours: claimed on an interface of the kernel's, and
+				what the host's end of a tap must fit; NULL: neither */
 	uint32_t wait_ms;    /* corq_dev_start waits so long for the link. 0: 10 s for a memif
 				client, else 1 s; a memif server does not wait */
 	const struct corq_log *log; /* warnings; NULL: silent */
@@ -138,11 +146,15 @@ struct corq_dev_conf {
 
 struct corq_dev;
 
-/* "loop", "memif:server,/run/x.sock", "veth:eth1". -EINVAL and a line otherwise. */
+/* "loop", "memif:server,/run/x.sock", "veth:eth1"; corq_device_at lists all. -EINVAL and a line
+ * otherwise. */
 int corq_dev_parse(const char *s, struct corq_dev_spec *spec, char *err, size_t errlen);
 /* Before EAL: 0, or -errno and the line. Warns (conf.log) about a kernel address on a veth. */
 int corq_dev_check(const struct corq_dev_spec *spec, const struct corq_dev_conf *conf, char *err,
 	size_t errlen);
+/* What EAL must be told because of this device: single_file, huge, pci. `conf` refers to
+ * `spec` afterwards. */
+void corq_dev_eal_conf(const struct corq_dev_spec *spec, struct corq_eal_conf *conf);
 /* EAL memory in MB that corq_dev_open of this will take. */
 uint32_t corq_dev_mem_mb(const struct corq_dev_spec *spec, const struct corq_dev_conf *conf);
 
@@ -162,6 +174,8 @@ const char *corq_dev_describe(const struct corq_dev *dev, char *buf, size_t len)
  * a zero-copy memif keeps in its rings. */
 uint32_t corq_dev_frames_out(const struct corq_dev *dev);
 
+/* The same for a device of any kind: "" where there is no such interface. */
+const char *corq_dev_hint(const struct corq_dev_spec *spec, char *buf, size_t len);
 /*
  * The line for "the other end of IF leaves checksums or segmentation to its device": names the
  * ethtool command, and the peer when it is in our network namespace. Returns buf.

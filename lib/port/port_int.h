@@ -14,6 +14,8 @@
 #ifndef CORQ_PORT_INT_H
 #define CORQ_PORT_INT_H
 
+#include <stdatomic.h>
+
 #include <rte_mbuf.h>
 #include <rte_cycles.h>
 
@@ -78,6 +80,24 @@ const struct corq_clock *corq_eal_clock(const struct corq_eal *eal);
 /* The first error that DPDK logged since the last call, "" for none: the reason of a failure. */
 const char *corq_eal_reason(struct corq_eal *eal, char *buf, size_t len);
 
+/* While DPDK, or a library below it, may print by itself: stdout and stderr of the process lead to
+ * nowhere. The end hands back how the text begins; len 0: not wanted. Main thread. */
+struct eal_quiet {
+	int sink, out, err; /* descriptors; sink < 0: nothing is diverted */
+};
+void corq_eal_quiet(struct corq_eal *eal, struct eal_quiet *q);
+void corq_eal_loud(struct eal_quiet *q, char *text, size_t len);
+
+int corq_eal_real_stderr(const struct corq_eal *eal); /* while it is diverted, too */
+
+/* ---- limits.c ----------------------------------------------------------------------------- */
+
+bool corq_limits_allow_huge(void);
+/* Raises this process's limits as far as it may; -errno and a line if EAL needs more. */
+int corq_limits_check(uint32_t mem_mb, bool huge, bool single_file, char *err, size_t errlen);
+void corq_limits_abort_begin(struct corq_eal *eal);
+void corq_limits_abort_end(bool failed);
+
 /* ---- pool.c ------------------------------------------------------------------------------ */
 
 static inline struct corq_frame *
@@ -137,10 +157,12 @@ struct eth_port {
 	struct corq_port port; /* first: ops get its address */
 	struct corq_clock clock;
 	uint16_t port_id, queue;
-	uint16_t max_frame; /* bytes of the largest frame of this MTU */
-	bool count_missed;  /* this port reads the device's counters now and then */
-	bool yield;         /* idle gives the CPU away: cores share it */
-	uint32_t rx_calls;
+	uint16_t max_frame;  /* bytes of the largest frame of this MTU */
+	bool count_missed;   /* this port looks at the device's counters and link now and then */
+	bool yield;          /* idle gives the CPU away: cores share it */
+	uint64_t look_tsc;   /* when this core looks at the link next */
+	unsigned int parked; /* the state (link.c) in which this core said that it is out */
+	struct corq_dev *dev;
 	uint32_t ext_out; /* CORQ_FRAME_EXT parts that the device holds */
 	struct rte_mempool *rx_pool, *tx_pool;
 	struct ext_ring ext;
@@ -160,14 +182,33 @@ uint16_t corq_memif_guarded_rx(uint16_t port_id, uint16_t queue, struct rte_mbuf
 uint16_t corq_memif_guarded_tx(
 	uint16_t port_id, uint16_t queue, struct rte_mbuf **m, uint16_t n, bool *fault);
 
-/* ---- kinds.c, memif.c, veth.c: one row a device kind -------------------------------------- */
+/* ---- kinds.c, memif.c, veth.c, ..: one row a device kind ---------------------------------- */
+
+/* What a device keeps of this host from open to close, beside the driver. */
+struct dev_hold {
+	int claim; /* socket whose name claims our address on an interface, or -1 */
+	int watch; /* xdp: pipe to the process that cleans up after us, or -1 */
+	int pid;   /* that process */
+};
 
 struct dev_kind {
 	const char *name;
 	const char *syntax;
-	const char *driver; /* vdev name without number; NULL: not an ethdev */
+	const char *text;   /* one line for people */
+	const char *bus;    /* "vdev", "pci"; NULL: not an ethdev */
+	const char *driver; /* name of the vdev without its number; NULL: spec.name is all */
 	uint32_t wait_ms;
-	bool guard; /* polling it needs corq_eth_guarded_ops */
+	bool guard;        /* polling it needs corq_eth_guarded_ops */
+	bool shared_mem;   /* device or peer reads our buffers: they lie in EAL's memory, nothing
+			      else may be sent */
+	bool one_area;     /* the driver wants a pool in one piece: never in EAL's memory */
+	bool chatty;       /* libraries below the driver print by themselves */
+	bool rss;          /* the device spreads by RSS when told to */
+	bool syscalls;     /* each tx_burst is a system call */
+	bool kernel_if;    /* ifname is an interface of the kernel's that others see too */
+	bool may_wait;     /* a link that stays down is a warning */
+	bool mac_is_peers; /* the driver's hardware address is that of the other end */
+	uint64_t caps;     /* capabilities that it takes, bits of CAP_* */
 	int (*parse)(const char *rest, struct corq_dev_spec *spec, char *err, size_t errlen);
 	int (*check)(const struct corq_dev_spec *spec, const struct corq_dev_conf *conf, char *err,
 		size_t errlen);
@@ -177,6 +218,13 @@ struct dev_kind {
 	uint32_t (*room)(uint32_t mtu);
 	void (*vdev_args)(const struct corq_dev_spec *spec, const struct corq_dev_conf *conf,
 		char *buf, size_t len);
+	/* Before the driver, and after it is gone; NULL: nothing. */
+	int (*enter)(const struct corq_dev_spec *spec, const struct corq_dev_conf *conf,
+		struct dev_hold *hold, char *err, size_t errlen);
+	void (*leave)(struct dev_hold *hold);
+	/* Once the device runs; NULL: nothing to do. */
+	int (*started)(const struct corq_dev_spec *spec, const struct corq_dev_conf *conf,
+		uint32_t mtu, char *err, size_t errlen);
 	/* Link state where the driver has none; NULL: ask the driver. */
 	int (*link)(const struct corq_dev_spec *spec);
 	/* What to say when the link stays down. */
@@ -188,21 +236,122 @@ const struct dev_kind *corq_dev_kind_row(enum corq_dev_kind kind);
 int corq_memif_parse(const char *rest, struct corq_dev_spec *spec, char *err, size_t errlen);
 int corq_memif_check(const struct corq_dev_spec *spec, const struct corq_dev_conf *conf, char *err,
 	size_t errlen);
-uint32_t corq_memif_mtu(const struct corq_dev_spec *spec, const struct corq_dev_conf *conf);
 uint32_t corq_memif_room(uint32_t mtu);
 void corq_memif_vdev_args(
 	const struct corq_dev_spec *spec, const struct corq_dev_conf *conf, char *buf, size_t len);
 void corq_memif_no_link(const struct corq_dev_spec *spec, char *err, size_t errlen);
 
 int corq_veth_parse(const char *rest, struct corq_dev_spec *spec, char *err, size_t errlen);
-int corq_veth_check(const struct corq_dev_spec *spec, const struct corq_dev_conf *conf, char *err,
-	size_t errlen);
 uint32_t corq_veth_mtu(const struct corq_dev_spec *spec, const struct corq_dev_conf *conf);
 uint32_t corq_veth_room(uint32_t mtu);
 void corq_veth_vdev_args(
 	const struct corq_dev_spec *spec, const struct corq_dev_conf *conf, char *buf, size_t len);
-int corq_veth_link(const struct corq_dev_spec *spec);
-void corq_veth_no_link(const struct corq_dev_spec *spec, char *err, size_t errlen);
+
+int corq_xdp_parse(const char *rest, struct corq_dev_spec *spec, char *err, size_t errlen);
+int corq_xdp_check(const struct corq_dev_spec *spec, const struct corq_dev_conf *conf, char *err,
+	size_t errlen);
+uint32_t corq_xdp_mtu(const struct corq_dev_spec *spec, const struct corq_dev_conf *conf);
+uint32_t corq_xdp_room(uint32_t mtu);
+void corq_xdp_vdev_args(
+	const struct corq_dev_spec *spec, const struct corq_dev_conf *conf, char *buf, size_t len);
+int corq_xdp_enter(const struct corq_dev_spec *spec, const struct corq_dev_conf *conf,
+	struct dev_hold *hold, char *err, size_t errlen);
+void corq_xdp_leave(struct dev_hold *hold);
+
+int corq_tap_parse(const char *rest, struct corq_dev_spec *spec, char *err, size_t errlen);
+int corq_tap_check(const struct corq_dev_spec *spec, const struct corq_dev_conf *conf, char *err,
+	size_t errlen);
+void corq_tap_vdev_args(
+	const struct corq_dev_spec *spec, const struct corq_dev_conf *conf, char *buf, size_t len);
+int corq_tap_started(const struct corq_dev_spec *spec, const struct corq_dev_conf *conf,
+	uint32_t mtu, char *err, size_t errlen);
+void corq_tap_no_link(const struct corq_dev_spec *spec, char *err, size_t errlen);
+
+int corq_vdev_parse(const char *rest, struct corq_dev_spec *spec, char *err, size_t errlen);
+void corq_vdev_no_link(const struct corq_dev_spec *spec, char *err, size_t errlen);
+void corq_vdev_vdev_args(
+	const struct corq_dev_spec *spec, const struct corq_dev_conf *conf, char *buf, size_t len);
+/* Does this driver share its memory with another process (virtio-user, vhost)? */
+bool corq_vdev_is_virtio(const struct corq_dev_spec *spec);
+
+int corq_pci_parse(const char *rest, struct corq_dev_spec *spec, char *err, size_t errlen);
+int corq_pci_check(const struct corq_dev_spec *spec, const struct corq_dev_conf *conf, char *err,
+	size_t errlen);
+void corq_pci_no_link(const struct corq_dev_spec *spec, char *err, size_t errlen);
+
+/* ---- netif.c: interfaces of the kernel ---------------------------------------------------- */
+
+struct ifreq;
+
+/* An ioctl (SIOC*IF*) on an interface, its name is put in; -errno. */
+int corq_netif_ioctl(const char *ifname, unsigned long request, struct ifreq *ifr);
+bool corq_netif_name_ok(const char *name, size_t len);
+uint32_t corq_netif_mtu(const char *ifname);
+/* There, up, large enough for conf->mtu, no loopback; warns about the kernel's own address. */
+int corq_netif_check(const struct corq_dev_spec *spec, const struct corq_dev_conf *conf, char *err,
+	size_t errlen);
+/* Claims conf->ip on spec->ifname among all corqs of this network namespace. */
+int corq_netif_enter(const struct corq_dev_spec *spec, const struct corq_dev_conf *conf,
+	struct dev_hold *hold, char *err, size_t errlen);
+void corq_netif_leave(struct dev_hold *hold);
+int corq_netif_link(const struct corq_dev_spec *spec);
+void corq_netif_no_link(const struct corq_dev_spec *spec, char *err, size_t errlen);
+/* The id of the XDP program on an interface; 0: none. */
+uint32_t corq_netif_xdp_prog(const char *ifname);
+/* Is addr (network order) an address of this host? Its interface goes to name. */
+bool corq_netif_has_address(uint32_t addr, char name[16]);
+
+/* ---- privileges.c -------------------------------------------------------------------------- */
+
+/* The capabilities of `want` (bits of CAP_*) that this process lacks. */
+uint64_t corq_caps_missing(uint64_t want);
+/* The line "WHAT needs CAP_..: run as root, or setcap ..". -EPERM. */
+int corq_caps_line(const char *what, uint64_t missing, char *err, size_t errlen);
+
+/* ---- dev.c, link.c: one device ------------------------------------------------------------- */
+
+enum link_state {
+	LINK_UP,
+	LINK_DOWN, /* what is sent is dropped, as on a wire that is cut */
+	LINK_AWAY, /* the driver is being stopped and started: no core may call it */
+};
+
+struct corq_dev {
+	struct corq_eal *eal;
+	const struct dev_kind *kind;
+	struct corq_dev_spec spec;
+	struct corq_dev_conf conf; /* mac and log: see own_mac, may dangle otherwise */
+	uint8_t own_mac[6];
+	struct corq_loop *loop; /* kind loop, and nothing below then */
+	struct dev_hold hold;
+	char name[32];
+	uint16_t port_id;
+	bool made, started;
+	/* link.c */
+	atomic_uint state;  /* enum link_state, and how often it changed << 2 */
+	atomic_uint parked; /* cores that have left the driver alone in this state */
+	uint32_t looks_down;
+	struct corq_log_limit limit;
+	uint32_t mtu;
+	uint64_t tx_offloads;
+	struct eth_port *ports[CORQ_EAL_CORES_MAX];
+};
+
+/* The line for what the driver did not grant; returns rc. */
+int corq_dev_refused(struct corq_dev *dev, const char *what, uint32_t asked, uint32_t granted,
+	int rc, char *err, size_t errlen);
+/* A core may not call the driver now: it says so (once), and whoever looks goes on. */
+void corq_link_park(struct eth_port *ep, unsigned int state);
+/* The core of queue 0, now and then: is the link there? Says so when it changed. */
+void corq_link_look(struct eth_port *ep);
+/* Any core, when frames come in although the link was down. */
+void corq_link_back(struct eth_port *ep);
+
+static inline enum link_state
+link_state_of(unsigned int state)
+{
+	return (enum link_state)(state & 3);
+}
 
 /* ---- loop.c ------------------------------------------------------------------------------ */
 

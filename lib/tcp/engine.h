@@ -224,8 +224,10 @@ uint32_t corq_tcp_timers(struct corq_engine *e, uint32_t budget, bool hold_rtx);
 uint32_t corq_tcp_next_deadline(struct corq_engine *e);
 
 /* ---- step 7: build ---- */
-/* Builds up to n packets into out[], in order; returns how many. What does not fit stays queued. */
-uint16_t corq_tcp_build(struct corq_engine *e, struct corq_frame **out, uint16_t n);
+/* Builds up to n packets into out[], in order; returns how many. At most n_send of them are what
+ * connections send; replies and SYNs are not held by that. What does not fit stays queued. */
+uint16_t corq_tcp_build(
+	struct corq_engine *e, struct corq_frame **out, uint16_t n, uint16_t n_send);
 bool corq_tcp_wants_build(const struct corq_engine *e);
 
 /* ---- verbs (bodies of the on-core API; see <corq/core.h> for their contracts) ---- */

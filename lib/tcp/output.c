@@ -5,8 +5,8 @@
  * rules allow.
  *
  * `urgent` (replies and SYNs) gets at most half of the budget while `send` waits. A connection gets
- * at most CONN_PACKETS a visit and goes to the tail if it has more; what found no room stays at the
- * head, in order.
+ * at most CONN_PACKETS a visit and goes to the tail if it has more, or if it took half of the room;
+ * what found no room stays at the head, in order.
  */
 #include "tcp/cork.h"
 #include "tcp/internal.h"
@@ -329,6 +329,7 @@ static void
 serve_send(struct corq_engine *e, struct corq_outbuf *ob)
 {
 	uint32_t visits = e->send.n; /* each once a turn */
+	uint16_t share = (uint16_t)CORQ_MIN((ob->max - ob->n + 1) / 2, CONN_PACKETS);
 	uint32_t starved = 0;
 
 	while (ob->n < ob->max && visits--) {
@@ -339,7 +340,7 @@ serve_send(struct corq_engine *e, struct corq_outbuf *ob)
 			return;
 		if (!corq_output_conn(e, corq_conn_at(e, idx), ob))
 			continue;
-		if (ob->n - before >= CONN_PACKETS) {
+		if (ob->n - before >= share) {
 			corq_conn_mark_send(e, corq_conn_at(e, idx)); /* its share is used */
 			continue;
 		}
@@ -354,15 +355,16 @@ serve_send(struct corq_engine *e, struct corq_outbuf *ob)
 }
 
 uint16_t
-corq_tcp_build(struct corq_engine *e, struct corq_frame **out, uint16_t n)
+corq_tcp_build(struct corq_engine *e, struct corq_frame **out, uint16_t n, uint16_t n_send)
 {
 	struct corq_outbuf ob = {out, 0, n};
 
 	if (e->send.n)
 		ob.max = (uint16_t)((n + 1) / 2);
 	serve_urgent(e, &ob);
-	ob.max = n;
+	ob.max = (uint16_t)CORQ_MIN(ob.n + n_send, n);
 	serve_send(e, &ob);
+	ob.max = n;
 	serve_urgent(e, &ob);
 	return ob.n;
 }

@@ -6,6 +6,8 @@
 # every request is kept alive; the server, asked at its end, counted as many requests and ends with
 # status 0. With one core a side, and with two that share the CPUs. Two ends with different numbers of
 # cores do not find each other: one line, status not 0.
+# Each end is killed 10 times in mid-run: the other lives on. A server says nothing and serves the next
+# client; a client says so and connects again by itself to the next server.
 # A server that leaves the first close to its clients, and a client that takes it: seven packets, and
 # TIME_WAIT on the client. With --timewait reuse it opens more connections than it has ports, none
 # refused; with strict it gets as many as there are.
@@ -122,4 +124,69 @@ timeout 60 "$CORQ" ab --name "$name-c" --dev "memif:client,$tmp/sock" --ip 10.0.
 [ $status != 0 ] && [ $status != 124 ] || lab_die "one core to two: status $status"
 [ "$(grep -c "memif" "$LAB_LOGS/err.txt")" = 1 ] || lab_die "one core to two: $(cat "$LAB_LOGS/err.txt")"
 stop 0
+# ---- either end killed in mid-run, 20 times in all: the other lives on, and says so in one line
+
+# Here the ends of memif are named by its roles: either can be the client of HTTP.
+# run_ab ROLE: one that would run for long, in the background
+run_ab()
+{
+	"$CORQ" ab --name "$name-c" --dev "memif:$1,$tmp/sock" --ip 10.0.0.2/24 --no-huge -q -t 60 -n 1000000000 \
+		-c 50 -r http://10.0.0.1/ >"$LAB_LOGS/out.txt" 2>"$LAB_LOGS/err.txt" &
+	client=$!
+}
+
+# run_httpd ROLE
+run_httpd()
+{
+	: >"$LAB_LOGS/server.txt"
+	"$CORQ" httpd --name "$name-s" --dev "memif:$1,$tmp/sock" --ip 10.0.0.1/24 --no-huge --size 100 \
+		>"$LAB_LOGS/server.txt" 2>&1 &
+	server=$!
+	lab_poll 20 $server grep -q 'httpd: listening on' "$LAB_LOGS/server.txt" || lab_die "corq httpd did not start"
+}
+
+# kill_ab ROLE I: in the midst of its work, which it does not tell of; so: time
+kill_ab()
+{
+	sleep 0.7
+	kill -9 $client 2>/dev/null || lab_die "ab ended before its time: $(cat "$LAB_LOGS/err.txt")"
+	wait $client 2>/dev/null || true
+	kill -0 "$server" 2>/dev/null || lab_die "httpd died with the $1 ($2): $(cat "$LAB_LOGS/server.txt")"
+}
+
+# last_ab ROLE: the next one gets all it wants, and httpd ends well
+last_ab()
+{
+	local status=0
+	timeout 60 "$CORQ" ab --name "$name-c" --dev "memif:$1,$tmp/sock" --ip 10.0.0.2/24 --no-huge -q -n 1000 \
+		-c 50 http://10.0.0.1/ >"$LAB_LOGS/out.txt" 2>"$LAB_LOGS/err.txt" ||
+		lab_die "after 10 deaths of the $1: $(cat "$LAB_LOGS/err.txt")"
+	lab_expect_ab "$LAB_LOGS/out.txt" 1000
+	kill -INT "$server"
+	wait "$server" || status=$?
+	server=""
+	[ $status = 0 ] || lab_die "httpd ended with status $status"
+}
+
+run_httpd server
+for i in 1 2 3 4 5 6 7 8 9 10; do
+	run_ab client
+	kill_ab client $i
+done
+last_ab client
+[ "$(wc -l <"$LAB_LOGS/server.txt")" = 2 ] || lab_die "a server speaks: $(cat "$LAB_LOGS/server.txt")"
+lab_say "the server outlives 10 clients, and serves the next"
+
+run_ab server
+run_httpd client
+for i in 1 2 3 4 5 6 7 8 9 10; do
+	kill_ab server $i
+	run_ab server
+done
+kill_ab server $i
+last_ab server
+for line in "lost its link" "is back"; do
+	grep -q "^corq: warning: memif:$tmp/sock $line" "$LAB_LOGS/server.txt" || lab_die "no word: $(cat "$LAB_LOGS/server.txt")"
+done
+lab_say "the client outlives 11 servers, and connects to the next"
 lab_say "all as it should be"

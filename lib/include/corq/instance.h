@@ -32,7 +32,7 @@ enum corq_close_policy {
 };
 
 struct corq_config {
-	const char *dev;       /* "loop" (default), "memif:ROLE,SOCKET", "veth:IF" */
+	const char *dev;       /* "loop" (default), or another of corq_device_at */
 	const char *ip;        /* "A[-B]/len": our address or range; default by device */
 	const char *peer_ip;   /* loop only: the server side's address or range */
 	const char *gw;        /* next hop off-link, or NULL */
@@ -53,7 +53,8 @@ struct corq_config {
 	uint32_t max_fin_wait2; /* records a core; 0: max_conns / 4, at least 256 */
 	uint32_t rx_frames;     /* a core; 0: from queues and max_conns */
 	uint32_t tx_frames;
-	uint32_t chunk_bytes_mb; /* copied send bytes a core, MiB; 0: 16 */
+	/* copied send bytes a core, MiB; 0: 1 KiB a connection and 16 at least */
+	uint32_t chunk_bytes_mb;
 
 	/* TCP, each with its source */
 	uint32_t snd_buf, rcv_buf; /* bytes a connection; 0: 256 KiB, 256 KiB */
@@ -82,6 +83,9 @@ struct corq_config {
  */
 int corq_start(
 	const struct corq_config *config, struct corq_instance **out, char *err, size_t err_len);
+/* The kinds of device by number: how such a device is written, and one line about it. NULL past the
+ * end. Any thread, any time. */
+const char *corq_device_at(unsigned i, const char **text);
 /* On which end of the loop device a core stands. Cores of other devices are all CORQ_SIDE_A. */
 enum corq_side {
 	CORQ_SIDE_A,
@@ -132,7 +136,8 @@ struct corq_stats {
 	uint64_t turns, turns_busy;
 	uint64_t cycles_busy; /* TSC of turns that received, sent, fired a timer or ran an event */
 	uint64_t cycles_rx, cycles_input, cycles_timers, cycles_events, cycles_build, cycles_tx;
-	uint64_t tx_full, rx_missed, rx_nombuf;
+	uint64_t tx_full, rx_missed, rx_nombuf; /* frames refused for now; lost; lost */
+	uint64_t tx_blocked_ns;                 /* with frames that the device did not take */
 	/* pools: in use now */
 	uint64_t used_conns, used_chunks, used_blocks, used_work, used_txrec, used_records,
 		used_handles, used_held_frames, used_tx_frames;
