@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # deps.sh - installs what is missing to build, run and test corq.
 #
-#   apps/deps.sh [demo|test]      demo: build and run (default); test: that and all test tools
+#   apps/deps.sh [demo|test|vm]   demo: build and run (default); test: that and all test tools;
+#                                 vm: the emulator, for tests/run.sh vm
 #
 # Called by apps/demo.sh and tests/run.sh before they build. Debian and its relatives only; on
 # any other distribution it prints the package names and stops. It asks the network for nothing
@@ -10,10 +11,15 @@
 set -u
 
 demo_packages="meson ninja-build gcc libc6-dev pkg-config python3 libdpdk-dev libnuma-dev
-	node-llhttp libjansson-dev libcmocka-dev
+	node-llhttp libjansson-dev libssl-dev libcmocka-dev
 	nginx-light apache2-utils curl iproute2 ethtool util-linux"
 test_packages="clang llvm libclang-rt-14-dev clang-format-14 dpdk tcpdump wrk tshark jq
-	gnuplot-nox git"
+	gnuplot-nox git chromium"
+
+# The guest's kernel is no package to install: tests/vm/build_guest.sh only unpacks it.
+vm_packages="qemu-system-x86 cpio"
+# Debian's two busyboxes exclude each other: either will do.
+command -v busybox >/dev/null || vm_packages+=" busybox-static"
 
 say()
 {
@@ -27,19 +33,19 @@ other_distribution()
 	case " $1 " in
 	*" fedora "* | *" rhel "*)
 		echo "meson ninja-build gcc pkgconf-pkg-config python3 dpdk-devel numactl-devel" \
-			"llhttp-devel jansson-devel libcmocka-devel nginx httpd-tools curl iproute" \
+			"llhttp-devel jansson-devel openssl-devel libcmocka-devel nginx httpd-tools curl iproute" \
 			"ethtool tcpdump jq gnuplot clang llvm compiler-rt clang-tools-extra dpdk" \
-			"wrk wireshark-cli git"
+			"wrk wireshark-cli git chromium"
 		;;
 	*" arch "*)
-		echo "meson ninja gcc pkgconf python dpdk numactl llhttp jansson cmocka nginx apache" \
+		echo "meson ninja gcc pkgconf python dpdk numactl llhttp jansson openssl cmocka nginx apache" \
 			"curl iproute2 ethtool tcpdump jq gnuplot clang llvm compiler-rt wrk" \
-			"wireshark-cli git"
+			"wireshark-cli git chromium"
 		;;
 	*" alpine "*)
 		echo "bash meson samurai gcc musl-dev pkgconf python3 dpdk-dev numactl-dev llhttp-dev" \
-			"jansson-dev cmocka-dev nginx apache2-utils curl iproute2 ethtool tcpdump jq" \
-			"gnuplot clang llvm compiler-rt clang-extra-tools dpdk wrk tshark git"
+			"jansson-dev openssl-dev cmocka-dev nginx apache2-utils curl iproute2 ethtool tcpdump jq" \
+			"gnuplot clang llvm compiler-rt clang-extra-tools dpdk wrk tshark git chromium"
 		;;
 	*)
 		echo "(Debian's names)" $demo_packages $test_packages
@@ -91,8 +97,9 @@ main()
 	case "${1-demo}" in
 	demo) packages=$demo_packages ;;
 	test) packages="$demo_packages $test_packages" ;;
+	vm) packages=$vm_packages ;;
 	*)
-		say "unknown group '$1': demo or test"
+		say "unknown group '$1': demo, test or vm"
 		exit 2
 		;;
 	esac

@@ -6,7 +6,11 @@
  * On the loop device the target is an embedded httpd on the other side's cores.
  */
 #include "ab/figures.h"
+#include "ab/outcome.h"
+#include "ab/progress.h"
 #include "ab/report.h"
+#include "ab/sizes.h"
+#include "ab/tables.h"
 #include "common/addr.h"
 #include "httpd/server.h"
 
@@ -17,10 +21,12 @@
 
 struct job {
 	struct ab_options opts;
+	struct ab_sizes sizes;
 	struct ab_run run;
 	struct httpd_server *server; /* loop only */
 	struct app_core *cores;      /* one a core of the instance */
 	struct app_json json;
+	struct ab_tables tables;
 	char endpoint[APP_ENDPOINT_TEXT]; /* target and port, as text */
 	char host[APP_HOST_MAX + 1];
 	const char *path;
@@ -58,12 +64,13 @@ find_target(struct job *job)
 {
 	struct ab_options *opts = &job->opts;
 	struct ab_run *run = &job->run;
+	const struct app_url *to = opts->via_proxy ? &opts->proxy : &opts->url;
 	bool loop = app_device_is_loop(&opts->device);
 	enum corq_side side = CORQ_SIDE_B;
 	char text[APP_ADDR_TEXT];
 	const char *error;
 
-	if (!opts->url_given) {
+	if (opts->url_text == NULL) {
 		run->target = corq_address(run->inst, side, NULL);
 		run->port = 80;
 		app_addr_text(&run->target, job->host);
@@ -73,12 +80,12 @@ find_target(struct job *job)
 		return APP_OK;
 	}
 	snprintf(job->host, sizeof(job->host), "%s", opts->url.host);
-	run->port = opts->url.port;
+	run->port = to->port;
 	job->path = opts->url.path;
-	error = app_addr_resolve(opts->url.host, &run->target);
+	error = app_addr_resolve(to->host, &run->target);
 	if (error != NULL) {
 		app_error("host '%s': %s; give its IPv4 address if no name server is in reach",
-			opts->url.host, error);
+			to->host, error);
 		return APP_FAILED;
 	}
 	app_endpoint_text(&run->target, run->port, job->endpoint);
@@ -88,16 +95,39 @@ find_target(struct job *job)
 		app_addr_text(&first, text);
 		app_error("'%s' is not on the loop device, whose server is %s; leave the URL out, "
 			  "or name a device with --dev",
-			opts->url.host, text);
+			to->host, text);
 		return APP_USAGE;
 	}
 	if (!loop && address_in(run->inst, CORQ_SIDE_A, &run->target)) {
 		app_error("'%s' is our own address (--ip): nothing else may have it, and a server "
 			  "there cannot be reached; give us another one",
-			opts->url.host);
+			to->host);
 		return APP_USAGE;
 	}
 	return APP_OK;
+}
+
+static int
+find_local(struct job *job)
+{
+	struct ab_run *run = &job->run;
+	char text[APP_ADDR_TEXT];
+
+	if (!job->opts.bind_given)
+		return APP_OK;
+	run->local = job->opts.bind;
+	if (address_in(run->inst, CORQ_SIDE_A, &run->local))
+		return APP_OK;
+	app_addr_text(&run->local, text);
+	app_error("-B: %s is not one of our addresses (--ip)", text);
+	return APP_USAGE;
+}
+
+/* The port in the report and in Host is the URL's, also through a proxy. */
+static uint16_t
+named_port(const struct job *job)
+{
+	return job->opts.url_text != NULL ? job->opts.url.port : job->run.port;
 }
 
 static int
@@ -109,7 +139,7 @@ build_request(struct job *job)
 	char *bytes;
 
 	snprintf(bracketed, sizeof(bracketed), job->opts.url.bracketed ? "[%s]" : "%s", job->host);
-	bytes = ab_request_build(&job->opts, bracketed, run->port, job->path, &len);
+	bytes = ab_request_build(&job->opts, bracketed, named_port(job), job->path, &len);
 	if (bytes == NULL)
 		goto no_memory;
 	/* Registered memory is DMA memory: whole pages of its own. */
@@ -141,6 +171,8 @@ embed_server(struct job *job)
 		.close = CORQ_CLOSE_FIRST,
 		.size = job->opts.page_size,
 		.fixed = true,
+		.idle_s = 3600, /* connections are kept until we close them */
+		.max_conns = job->opts.device.config.max_conns,
 	};
 	char err[200];
 
@@ -184,39 +216,31 @@ static void
 init_run(struct job *job)
 {
 	struct ab_run *run = &job->run;
-	uint64_t n = job->opts.requests;
 
 	run->opts = &job->opts;
+	run->text = job->out;
 	atomic_init(&run->document_length, -1);
-	if (!job->opts.quiet && n > 150)
-		run->heartbeat = n / 10 < 100 ? 100 : n / 10;
-}
-
-static void
-size_pools(struct ab_options *opts)
-{
-	struct corq_config *config = &opts->device.config;
-	uint32_t cores = config->cores == 0 ? 1 : config->cores;
-	uint32_t want = 2 * (opts->concurrency / cores + 1);
-
-	if (config->max_conns != 0)
-		return;
-	/* The closing connections of a slot stand beside its open one. */
-	for (uint32_t size = 65536; size < want; size *= 2)
-		config->max_conns = size * 2;
+	ab_progress_choose(run);
 }
 
 static int
 set_up(struct job *job)
 {
+	uint64_t addresses;
 	int rc;
 
-	size_pools(&job->opts);
-	rc = app_device_start(&job->opts.device, &job->run.inst);
+	rc = ab_sizes_apply(&job->opts, app_device_is_loop(&job->opts.device), &job->sizes);
+	if (rc == 0)
+		rc = app_device_start(&job->opts.device, &job->run.inst);
 	if (rc != 0)
 		return rc;
+	corq_address(job->run.inst, CORQ_SIDE_A, &addresses);
+	rc = ab_sizes_check(&job->opts, addresses);
 	init_run(job);
-	rc = find_target(job);
+	if (rc == 0)
+		rc = find_target(job);
+	if (rc == 0)
+		rc = find_local(job);
 	if (rc == 0)
 		rc = build_request(job);
 	if (rc == 0 && app_device_is_loop(&job->opts.device))
@@ -256,11 +280,16 @@ print_block(struct job *job, const struct ab_figures *f)
 		.server = run->server_software,
 		.host = job->host,
 		.path = job->path,
-		.port = run->port,
+		.port = named_port(job),
 		.document_length = length < 0 ? 0 : (uint64_t)length,
 		.any_length = job->opts.any_length,
 		.keepalive = job->opts.keepalive,
 		.send_body = job->opts.body != NULL,
+		.no_percentages = job->opts.no_percentages,
+		.no_deviation = job->opts.no_deviation,
+		.table_attrs = job->opts.table_attrs,
+		.row_attrs = job->opts.row_attrs,
+		.cell_attrs = job->opts.cell_attrs,
 		.concurrency = job->opts.concurrency,
 		.seconds = f->seconds,
 		.done = f->done,
@@ -279,107 +308,42 @@ print_block(struct job *job, const struct ab_figures *f)
 	};
 
 	fputs("\n\n", job->out);
-	ab_report_print(job->out, &report);
-}
-
-/* A hint that is worth more than the rest of the line: the other end's device is not there. */
-static const char *
-offload_hint(const struct ab_figures *f)
-{
-	return f->csum_partial != 0
-		       ? "its TCP checksums are unfinished: turn its offloads off (ethtool -K IF "
-			 "tx off)"
-		       : "";
-}
-
-static const char *
-connect_hint(int error)
-{
-	if (error == ECONNREFUSED)
-		return ": nothing listens there";
-	if (error == EHOSTUNREACH)
-		return ": no host answers to this address; is it up, and on this link or behind "
-		       "--gw?";
-	if (error == ENETUNREACH)
-		return ": it is not in the network of --ip and there is no --gw";
-	return "";
-}
-
-static void
-explain_silence(const struct job *job, const struct ab_figures *f)
-{
-	static const char expired[] = "apr_pollset_poll: The timeout specified has expired (70007)";
-	const char *hint = offload_hint(f);
-
-	if (f->lat[AB_LAT_CONNECT].count == 0)
-		app_error("%s: no connection to %s within %u s; %s", expired, job->endpoint,
-			job->opts.timeout_s, *hint != '\0' ? hint : "is it up? (-s waits longer)");
-	else
-		app_error("%s: %s sent nothing for %u s; %s", expired, job->endpoint,
-			job->opts.timeout_s, *hint != '\0' ? hint : "is it up? (-s waits longer)");
-}
-
-/* Why the run stopped before its end: one line, and ab's exit code (the error's number). */
-static int
-explain_stop(const struct job *job, const struct ab_figures *f)
-{
-	const struct ab_run *run = &job->run;
-	int error = atomic_load(&run->stop_errno);
-
-	if (run->heartbeat == 0)
-		fputc('\n', job->out);
-	switch (atomic_load(&run->stop)) {
-	case AB_STOP_RECEIVE:
-		app_error("apr_socket_recv: %s (%d): %s ended a connection before its response "
-			  "was complete; -r goes on",
-			strerror(error), error, job->endpoint);
-		break;
-	case AB_STOP_CONNECT:
-		app_error("apr_socket_recv: %s (%d): cannot connect to %s%s", strerror(error),
-			error, job->endpoint, connect_hint(error));
-		break;
-	case AB_STOP_PORTS:
-		app_error("no local port was free for %u s: %llu connects refused; widen --ip, or "
-			  "let the server close first (--close after-peer)",
-			run->opts->timeout_s, (unsigned long long)f->own.ports_refused);
-		error = APP_FAILED;
-		break;
-	default:
-		explain_silence(job, f);
-		error = APP_FAILED;
-		break;
+	if (!job->opts.html) {
+		ab_report_print(job->out, &report);
+		ab_extension_print(job->out, f);
+		return;
 	}
-	/* As ab, but those that failed are not called completed. */
-	if (f->good != 0)
-		fprintf(job->out, "Total of %llu requests completed\n",
-			(unsigned long long)f->good);
-	return error > 0 && error < 256 ? error : APP_FAILED;
+	ab_html_print(job->out, &report);
+	fputs("<pre>", job->out);
+	ab_extension_print(job->out, f);
+	fputs("</pre>\n", job->out);
 }
 
 static int
-judge_responses(const struct job *job, const struct ab_figures *f)
+write_tables(struct job *job, const struct ab_figures *f)
 {
-	if (f->garbage != 0) {
-		app_error("%llu of %llu responses were not HTTP; is %s a web server?",
-			(unsigned long long)f->garbage, (unsigned long long)f->done, job->endpoint);
-		return APP_FAILED;
-	}
-	if (f->cut_short != 0) {
-		app_error("%llu of %llu responses were cut short: the server closed before the end "
-			  "that it had announced",
-			(unsigned long long)f->cut_short, (unsigned long long)f->done);
-		return APP_FAILED;
-	}
-	if (f->timeouts != 0 || f->bad_connect != 0 || f->bad_receive != 0) {
-		const char *hint = offload_hint(f);
+	struct ab_run *run = &job->run;
+	struct ab_record_list lists[AB_CORES_MAX];
+	int rc = 0;
 
-		app_error(
-			"%llu connects failed, %llu responses failed, %llu of both by timeout%s%s",
-			(unsigned long long)f->bad_connect, (unsigned long long)f->bad_receive,
-			(unsigned long long)f->timeouts, *hint != '\0' ? "; " : "", hint);
-		return APP_FAILED;
+	if (job->tables.csv != NULL) {
+		if (f->samples_short)
+			fprintf(stderr, "corq ab: note: -e is from the histogram (within 3.2 %%): "
+					"more requests than exact times are kept of\n");
+		rc = ab_csv_write(&job->tables, &f->times, f->done);
+		if (rc != 0)
+			app_error("-e: cannot write '%s': %s", job->opts.csv, strerror(-rc));
 	}
-	return APP_OK;
+	if (rc != 0 || job->tables.gnuplot == NULL)
+		return rc == 0 ? APP_OK : APP_FAILED;
+	for (unsigned i = 0; i < run->generators; i++) {
+		lists[i].records = run->cores[i]->records;
+		lists[i].count = run->cores[i]->record_count;
+	}
+	rc = ab_gnuplot_write(&job->tables, lists, run->generators);
+	if (rc != 0)
+		app_error("-g: cannot write '%s': %s", job->opts.gnuplot, strerror(-rc));
+	return rc == 0 ? APP_OK : APP_FAILED;
 }
 
 static int
@@ -389,8 +353,6 @@ write_json(struct job *job, const struct ab_figures *f, int rc, int argc, char *
 
 	if (job->json.out == NULL)
 		return rc;
-	if (atomic_load(&job->run.stop) == AB_STOP_SIGNAL && error == NULL)
-		error = "interrupted by a signal";
 	if (app_json_write(&job->json, ab_json_make(f, error, argc, argv)) != 0 && rc == APP_OK)
 		return APP_FAILED;
 	return rc;
@@ -408,41 +370,59 @@ report(struct job *job, int argc, char **argv)
 		app_error("not enough memory for the report");
 		return APP_FAILED;
 	}
-	ab_progress(run, figures.done);
 	if (stop >= AB_STOP_RECEIVE) {
-		rc = explain_stop(job, &figures);
+		rc = ab_outcome_stopped(run, &figures, job->endpoint, job->out);
 	} else {
-		if (run->heartbeat != 0)
+		if (run->heartbeat != 0 && stop != AB_STOP_SIGNAL)
 			fprintf(stderr, "Finished %llu requests\n",
 				(unsigned long long)figures.done);
-		else
+		else if (run->heartbeat == 0 && !run->bar && stop != AB_STOP_SIGNAL)
 			fputs("..done\n", job->out);
 		print_block(job, &figures);
-		ab_extension_print(job->out, &figures);
 		app_flush();
-		rc = judge_responses(job, &figures);
+		rc = write_tables(job, &figures);
+		if (rc == APP_OK)
+			rc = ab_outcome_judge(run, &figures, job->endpoint);
 	}
 	rc = write_json(job, &figures, rc, argc, argv);
 	ab_figures_free(&figures);
-	return stop == AB_STOP_SIGNAL ? APP_FAILED : rc;
+	return rc;
+}
+
+static void
+print_banner(const struct job *job)
+{
+	const struct ab_options *opts = &job->opts;
+
+	if (opts->html) {
+		fputs("<p>\n This is corq ab, version " CORQ_VERSION "<br>\n</p>\n<p>\n", job->out);
+		return;
+	}
+	fputs("This is corq ab, version " CORQ_VERSION "\n\n", job->out);
+	fprintf(job->out, "Benchmarking %s ", job->host);
+	if (opts->via_proxy)
+		fprintf(job->out, "[through %s:%u] ", opts->proxy.host, opts->proxy.port);
+	fprintf(job->out, "(be patient)%s", job->run.heartbeat != 0 || job->run.bar ? "\n" : "...");
 }
 
 static int
 run_job(struct job *job, int argc, char **argv)
 {
+	struct ab_progress *progress;
 	int rc;
 
-	fprintf(job->out, "This is corq ab, version " CORQ_VERSION "\n\n");
-	fprintf(job->out, "Benchmarking %s (be patient)%s", job->host,
-		job->run.heartbeat != 0 ? "\n" : "...");
+	/* Who reads the banner may interrupt us. */
+	running = job->run.inst;
+	app_catch_signals(on_signal);
+	print_banner(job);
 	if (job->opts.verbosity >= 2)
 		fprintf(job->out, "INFO: %s header == \n---\n%.*s\n---\n",
 			ab_options_method(&job->opts),
 			(int)(job->run.request_len - job->opts.body_len), job->request);
 	app_flush();
-	running = job->run.inst;
-	app_catch_signals(on_signal);
+	progress = ab_progress_start(&job->run);
 	rc = corq_run(job->run.inst, start_core, job);
+	ab_progress_stop(progress);
 	app_catch_signals(NULL);
 	if (rc != 0) {
 		app_error("cannot start: %s", strerror(-rc));
@@ -463,8 +443,8 @@ clean_up(struct job *job)
 	free(job->run.cores);
 	free(job->cores);
 	free(job->request);
-	free(job->opts.headers);
-	free(job->opts.body);
+	ab_options_free(&job->opts);
+	ab_tables_close(&job->tables);
 	free(job);
 }
 
@@ -482,6 +462,8 @@ run_ab(int argc, char **argv)
 	if (rc == 0)
 		rc = app_json_open(&job->json, job->opts.device.json);
 	job->out = app_json_text(&job->json);
+	if (rc == 0)
+		rc = ab_tables_open(&job->tables, job->opts.csv, job->opts.gnuplot);
 	if (rc == 0)
 		rc = set_up(job);
 	if (rc == 0)

@@ -53,6 +53,10 @@ def check(value, schema, where, errors):
             if want is False:
                 errors.extend(f"{where}: '{k}' is not in the schema"
                               for k in value if k not in schema.get("properties", {}))
+            else:
+                for k in value:
+                    if k not in schema.get("properties", {}):
+                        check(value[k], want, f"{where}.{k}", errors)
         elif key == "items":
             for i, v in enumerate(value):
                 check(v, want, f"{where}[{i}]", errors)
@@ -68,6 +72,21 @@ def server_sums(o, errors):
         errors.append("more responses cut short than requests answered")
 
 
+def histogram_counts(o, errors):
+    r, c = o["requests"], o["connections"]
+    n = {name: lat["count"] for name, lat in o["latency_us"].items()}
+    if n["connect"] != c["established"]:
+        errors.append("latency_us: connect.count is not connections.established")
+    if n["total"] != r["complete"]:
+        errors.append("latency_us: total.count is not requests.complete")
+    if not n["last_byte"] <= n["first_byte"] <= r["started"]:
+        errors.append("latency_us: not last_byte.count <= first_byte.count <= requests.started")
+    if n["last_byte"] + r["failed"] + r["cut_short"] + r["garbage"] < r["complete"]:
+        errors.append("latency_us: complete requests without a last byte")
+    if n["close"] > c["closed"]:
+        errors.append("latency_us: close.count is above connections.closed")
+
+
 def sums(o, errors):
     r, c = o["requests"], o["connections"]
     if r["started"] != r["complete"] + r["aborted"] + r["outstanding"]:
@@ -77,13 +96,25 @@ def sums(o, errors):
     parts = ("failed_connect", "failed_receive", "failed_length", "failed_exceptions")
     if r["failed"] != sum(r[p] for p in parts):
         errors.append("requests: failed is not the sum of its kinds")
+    if r["failed"] > 2 * r["complete"]:  # a reset counts twice, as in ab
+        errors.append("requests: more failures than complete requests can have")
+    if c["live"] > c["peak"]:
+        errors.append("connections: more live than the peak")
+    if c["established"] > c["opened"]:
+        errors.append("connections: more established than opened")
+    t = o["tcp"]
+    if t["retransmits"] != sum(t[k + "_retransmits"] for k in ("syn", "data", "fin")):
+        errors.append("tcp: retransmits is not the sum of its kinds")
+    histogram_counts(o, errors)
     for name, lat in o["latency_us"].items():
         order = [lat[k] for k in ("min", "p50", "p90", "p99", "p999", "p9999", "max")]
         if None in order:
-            if any(v is not None for v in order):
+            if any(v is not None for v in order) or lat["mean"] is not None or lat["count"] != 0:
                 errors.append(f"latency_us.{name}: some figures are null, some not")
         elif order != sorted(order):
             errors.append(f"latency_us.{name}: percentiles do not rise: {order}")
+        elif lat["count"] == 0 or not lat["min"] <= lat["mean"] <= lat["max"]:
+            errors.append(f"latency_us.{name}: mean {lat['mean']} or count {lat['count']}")
 
 
 def problems(o, schema):
@@ -97,10 +128,11 @@ def problems(o, schema):
 def self_test():
     schema = {"type": "object", "required": ["a"], "additionalProperties": False,
               "properties": {"a": {"type": ["integer", "null"], "minimum": 0},
+                             "m": {"type": "object", "additionalProperties": {"type": "integer"}},
                              "b": {"enum": ["x"]}, "c": {"type": "array", "items": {"type": "string"}}}}
-    good = [{"a": 1}, {"a": None, "b": "x", "c": ["s"]}]
+    good = [{"a": 1}, {"a": None, "b": "x", "c": ["s"]}, {"a": 1, "m": {"any": 1}}]
     bad = [{}, {"a": -1}, {"a": "1"}, {"a": True}, {"a": 1, "b": "y"}, {"a": 1, "d": 0},
-           {"a": 1, "c": [1]}, []]
+           {"a": 1, "c": [1]}, {"a": 1, "m": {"any": "x"}}, []]
     for o, wrong in [(o, False) for o in good] + [(o, True) for o in bad]:
         errors = []
         check(o, schema, "$", errors)

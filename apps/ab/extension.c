@@ -4,6 +4,7 @@
  * programs parse them. A figure that was not measured has no line.
  */
 #include "ab/figures.h"
+#include "ab/hints.h"
 
 #include <inttypes.h>
 
@@ -49,19 +50,39 @@ busy(FILE *out, const char *key, const double *percent, unsigned n)
 }
 
 static void
+print_requests(FILE *out, const struct ab_figures *f)
+{
+	fprintf(out, "model: closed\n");
+	if (f->seconds > 0)
+		real(out, "rate_achieved", (double)f->done / f->seconds, 0);
+	count(out, "requests_started", f->started);
+	count(out, "requests_complete", f->done);
+	count(out, "requests_aborted", f->aborted);
+	count(out, "requests_outstanding", f->outstanding);
+}
+
+static void
 print_connections(FILE *out, const struct ab_figures *f)
 {
 	count(out, "conn_opened", f->opened);
 	count(out, "conn_established", f->lat[AB_LAT_CONNECT].count);
 	count(out, "conn_closed", f->closed);
 	count(out, "conn_live", f->live);
+	fprintf(out,
+		"counters_add_up: %s (requests started = complete + aborted + outstanding; "
+		"connections opened = closed + live)\n",
+		ab_figures_add_up(f) ? "yes" : "no");
 	count(out, "conn_failed", f->bad_connect);
+	count(out, "conn_refused", f->refused);
 	count(out, "conn_reset", f->resets);
 	count(out, "conn_timeout", f->timeouts);
 	if (f->seconds > 0)
 		real(out, "conn_per_second", (double)f->lat[AB_LAT_CONNECT].count / f->seconds, 0);
 	count(out, "responses_cut_short", f->cut_short);
 	count(out, "responses_garbage", f->garbage);
+	count(out, "responses_length", f->bad_length);
+	count(out, "responses_not_2xx", f->not_2xx);
+	count(out, "write_errors", f->write_errors);
 	count(out, "keepalive_closed_idle", f->idle_closed);
 	count(out, "not_closed_by_peer", f->not_closed);
 	count(out, "cc_peak", f->live_peak);
@@ -90,9 +111,7 @@ print_wire(FILE *out, const struct ab_figures *f)
 	count(out, "bytes_on_wire_rx", own->rx_bytes);
 	count(out, "retransmitted", own->segs_retransmitted);
 	count(out, "syn_rt", own->syn_retransmitted);
-	/* Segments with neither SYN nor FIN. */
-	count(out, "data_rt",
-		own->segs_retransmitted - own->syn_retransmitted - own->fin_retransmitted);
+	count(out, "data_rt", ab_data_retransmitted(own));
 	count(out, "fin_rt", own->fin_retransmitted);
 	count(out, "dup_ack", own->dup_acks_in);
 	count(out, "ooo_rx", own->ooo_in);
@@ -125,6 +144,7 @@ print_wire(FILE *out, const struct ab_figures *f)
 	if (f->csum_partial != 0)
 		count(out, "rx_csum_partial", f->csum_partial);
 	count(out, "tx_ring_full", own->tx_full);
+	real(out, "tx_blocked_pct", f->tx_blocked_pct, 1);
 	count(out, "handoff_out", own->handoff_out);
 	count(out, "handoff_dropped", own->handoff_dropped);
 }
@@ -135,6 +155,10 @@ print_cost(FILE *out, const struct ab_figures *f)
 	const struct corq_stats *own = &f->own;
 
 	busy(out, "busy_pct_per_core", f->own_busy, f->own_cores);
+	if (f->run->generators != 0 && f->cpu_lost[0] >= 0)
+		busy(out, "cpu_lost_pct_per_core", f->cpu_lost, f->run->generators);
+	real(out, "slots_late_pct", f->late_pct, 1);
+	real(out, "rx_frames_per_turn", f->rx_batch, 1);
 	busy(out, "server_busy_pct_per_core", f->peer_busy, f->peer_cores);
 	real(out, "cycles_per_conn", ab_figures_cycles(f), 0);
 	if (f->both_ends && f->opened != 0)
@@ -155,13 +179,25 @@ print_cost(FILE *out, const struct ab_figures *f)
 			(double)own->cycles_tx / (double)f->done);
 }
 
+static void
+print_hints(FILE *out, const struct ab_figures *f)
+{
+	const char *key, *text;
+	uint64_t n;
+
+	for (unsigned i = 0; (key = ab_hint_at(f, i, &n, &text)) != NULL; i++) {
+		if (n != 0)
+			fprintf(out, "help: %s %" PRIu64 ": %s\n", key, n, text);
+	}
+}
+
 void
 ab_extension_print(FILE *out, const struct ab_figures *f)
 {
 	const struct ab_times *t = &f->times;
 
 	fputc('\n', out);
-	fprintf(out, "model: closed\n");
+	print_requests(out, f);
 	print_connections(out, f);
 	print_wire(out, f);
 	print_cost(out, f);
@@ -181,6 +217,7 @@ ab_extension_print(FILE *out, const struct ab_figures *f)
 	latency(out, "lat_ttlb", &f->lat[AB_LAT_LAST]);
 	latency(out, "lat_total", &f->lat[AB_LAT_TOTAL]);
 	latency(out, "lat_close", &f->lat[AB_LAT_CLOSE]);
-	fprintf(out, "verdict: %s\n", f->verdict);
-	fprintf(out, "verdict_reason: %s\n", f->reason);
+	fprintf(out, "verdict: %s\n", f->verdict.name);
+	fprintf(out, "verdict_reason: %s\n", f->verdict.reason);
+	print_hints(out, f);
 }

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * figures.c - see figures.h. The verdict's thresholds stand here.
+ * figures.c - see figures.h.
  */
 #include "ab/figures.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define BUSY_PERCENT 90.0 /* a core above this has no time left to be faster */
-#define LOSS_SHARE   1e-4 /* frames lost at the device, of those received */
-#define FULL_SHARE   0.05 /* turns whose frames the device did not all take */
 
 static void
 add_core(struct ab_figures *f, const struct ab_core *ab)
@@ -26,9 +22,11 @@ add_core(struct ab_figures *f, const struct ab_core *ab)
 	f->not_2xx += ab->not_2xx;
 	f->kept_alive += ab->kept_alive;
 	f->aborted += ab->aborted_requests;
+	f->outstanding += ab_core_outstanding(ab);
 	f->write_errors += ab->write_errors;
 	f->timeouts += ab->timeouts;
 	f->resets += ab->resets;
+	f->refused += ab->refused;
 	f->cut_short += ab->cut_short;
 	f->garbage += ab->garbage;
 	f->idle_closed += ab->idle_closed;
@@ -68,11 +66,14 @@ collect_sides(struct ab_figures *f)
 		struct corq_core *core = corq_core_at(f->run->inst, i);
 		enum corq_side side = corq_core_side(core);
 		struct corq_stats stats;
-		double busy;
+		double busy, blocked;
 
 		corq_core_stats(core, &stats);
 		busy = cycles > 0 ? 100.0 * (double)stats.cycles_busy / cycles : 0;
 		busy = busy > 100 ? 100 : busy;
+		blocked = f->elapsed_ns != 0
+				  ? 100.0 * (double)stats.tx_blocked_ns / (double)f->elapsed_ns
+				  : 0;
 		f->both_ends |= side == CORQ_SIDE_BOTH;
 		if (side == CORQ_SIDE_B) {
 			add_stats(&f->peer, &stats);
@@ -80,6 +81,8 @@ collect_sides(struct ab_figures *f)
 				f->peer_busy[f->peer_cores++] = busy;
 		} else {
 			add_stats(&f->own, &stats);
+			if (blocked > f->tx_blocked_pct)
+				f->tx_blocked_pct = blocked > 100 ? 100 : blocked;
 			if (f->own_cores < AB_CORES_MAX)
 				f->own_busy[f->own_cores++] = busy;
 		}
@@ -125,7 +128,7 @@ recovery(const struct ab_run *run, uint64_t elapsed_ns)
 static double
 highest(const double *v, unsigned n)
 {
-	double max = 0;
+	double max = -1;
 
 	for (unsigned i = 0; i < n; i++)
 		max = v[i] > max ? v[i] : max;
@@ -136,37 +139,48 @@ static void
 judge(struct ab_figures *f)
 {
 	const struct corq_stats *own = &f->own;
-	uint64_t lost = own->rx_missed + own->rx_nombuf;
-	double busy = highest(f->own_busy, f->own_cores);
-	double peer = highest(f->peer_busy, f->peer_cores);
-	size_t room = sizeof(f->reason);
+	struct ab_verdict_in in = {
+		.loop = app_device_is_loop(&f->run->opts->device),
+		.both_ends = f->both_ends,
+		.concurrency = f->run->opts->concurrency,
+		.own_busy = highest(f->own_busy, f->own_cores),
+		.own_cpu_lost = highest(f->cpu_lost, f->run->generators),
+		.slots_late = f->late_pct,
+		.batch = f->rx_batch,
+		.peer_busy = highest(f->peer_busy, f->peer_cores),
+		.tx_blocked = f->tx_blocked_pct,
+		.rx_lost = own->rx_missed + own->rx_nombuf,
+		.rx_packets = own->rx_packets,
+		.zero_windows = own->zero_window_in,
+		.ports_refused = own->ports_refused,
+	};
 
-	if ((double)lost > LOSS_SHARE * (double)own->rx_packets) {
-		f->verdict = "nic";
-		snprintf(f->reason, room, "the device lost %llu of %llu frames before we saw them",
-			(unsigned long long)lost, (unsigned long long)own->rx_packets);
-	} else if ((double)own->tx_full > FULL_SHARE * (double)own->turns_busy) {
-		f->verdict = "nic";
-		snprintf(f->reason, room, "the device's send ring was full in %.1f %% of the turns",
-			100.0 * (double)own->tx_full / (double)own->turns_busy);
-	} else if (f->both_ends) {
-		f->verdict = "generator";
-		snprintf(f->reason, room, "client and server share one core, busy %.0f %%", busy);
-	} else if (f->peer_cores != 0 && peer > busy) {
-		f->verdict = "target";
-		snprintf(f->reason, room, "the server's busiest core is busy %.0f %%, ours %.0f %%",
-			peer, busy);
-	} else if (busy >= BUSY_PERCENT) {
-		f->verdict = "generator";
-		snprintf(f->reason, room, "our busiest core is busy %.0f %%", busy);
-	} else {
-		f->verdict = "target";
-		snprintf(f->reason, room,
-			"our busiest core is busy %.0f %%, it lost no frame and waited for replies "
-			"(%llu zero windows, %llu ports refused)",
-			busy, (unsigned long long)own->zero_window_in,
-			(unsigned long long)own->ports_refused);
+	ab_verdict_find(&in, &f->verdict);
+}
+
+/* The shares of time that the verdict is made of. */
+static void
+collect_shares(struct ab_figures *f)
+{
+	const struct corq_hist *total = &f->lat[AB_LAT_TOTAL];
+	double waited = corq_hist_mean(total) * (double)total->count, late = 0, stuck;
+
+	for (unsigned i = 0; i < f->run->generators; i++) {
+		const struct ab_core *ab = f->run->cores[i];
+
+		late += (double)ab->late_ns;
+		f->cpu_lost[i] = ab->cpu_waited >= 0 && ab->cpu_time != 0
+					 ? 100.0 * (double)(ab->cpu_waited - ab->cpu_first) /
+						   (double)ab->cpu_time
+					 : -1;
+		stuck = ab->cpu_time != 0 ? 100.0 * (double)ab->stuck_ns / (double)ab->cpu_time : 0;
+		if (stuck > f->tx_blocked_pct)
+			f->tx_blocked_pct = stuck;
 	}
+	f->late_pct = waited > 0 ? 100.0 * late / waited : -1;
+	f->late_pct = f->late_pct > 100 ? 100 : f->late_pct;
+	f->rx_batch =
+		f->own.turns_busy != 0 ? (double)f->own.rx_packets / (double)f->own.turns_busy : -1;
 }
 
 /* ---- all ---- */
@@ -208,6 +222,8 @@ times_from_hist(struct ab_figures *f)
 	for (int i = 0; i < AB_PERCENTS; i++)
 		f->times.served_us[i] =
 			corq_hist_percentile(&f->lat[AB_LAT_TOTAL], ab_percents[i]) / 1000;
+	for (int i = 0; i <= 100; i++)
+		f->times.csv_us[i] = corq_hist_percentile(&f->lat[AB_LAT_TOTAL], i) / 1000;
 }
 
 static int
@@ -261,6 +277,7 @@ ab_figures_collect(struct ab_run *run, struct ab_figures *f)
 	f->csum_partial = app_reason_count(run->inst, "tcp_csum_partial");
 	f->syn_met_time_wait = app_reason_count(run->inst, "tcp_syn_sent_bad_ack");
 	collect_sides(f);
+	collect_shares(f);
 	judge(f);
 	return collect_times(f);
 }
@@ -270,6 +287,13 @@ ab_figures_free(struct ab_figures *f)
 {
 	free(f->lat);
 	f->lat = NULL;
+}
+
+bool
+ab_figures_add_up(const struct ab_figures *f)
+{
+	return f->started == f->done + f->aborted + f->outstanding &&
+	       f->opened == f->closed + f->live;
 }
 
 static double

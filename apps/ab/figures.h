@@ -7,6 +7,7 @@
 #define CORQ_AB_FIGURES_H
 
 #include "ab/gen.h"
+#include "ab/verdict.h"
 #include "common/json.h"
 
 #include <corq/instance.h>
@@ -19,8 +20,8 @@ struct ab_figures {
 	double seconds;
 	/* Sums over the generators: see struct ab_core. */
 	uint64_t started, done, good, bad, bad_connect, bad_receive, bad_length, bad_except;
-	uint64_t not_2xx, kept_alive, aborted, write_errors;
-	uint64_t timeouts, resets, cut_short, garbage, idle_closed, not_closed;
+	uint64_t not_2xx, kept_alive, aborted, outstanding, write_errors;
+	uint64_t timeouts, resets, refused, cut_short, garbage, idle_closed, not_closed;
 	uint64_t bytes_read, bytes_posted, bytes_body;
 	uint64_t opened, closed, live, half_open_peak, live_peak;
 	double live_mean, port_util_peak; /* < 0: not measured */
@@ -36,8 +37,9 @@ struct ab_figures {
 	uint64_t csum_partial;      /* frames whose checksum was left to a device */
 	uint64_t syn_met_time_wait; /* SYNs that a TIME_WAIT at the peer answered with an ACK */
 	double own_busy[AB_CORES_MAX], peer_busy[AB_CORES_MAX]; /* percent */
-	const char *verdict;                                    /* "generator", "nic", "target" */
-	char reason[200];
+	double cpu_lost[AB_CORES_MAX]; /* percent of the time, one a generator; < 0: not measured */
+	double late_pct, tx_blocked_pct, rx_batch; /* see struct ab_verdict_in */
+	struct ab_verdict verdict;
 };
 
 /* 0, -ENOMEM. The instance must not have ended yet. */
@@ -47,6 +49,15 @@ void ab_figures_free(struct ab_figures *figures);
 double ab_figures_packets(const struct ab_figures *figures);
 double ab_figures_packets_request(const struct ab_figures *figures);
 double ab_figures_cycles(const struct ab_figures *figures);
+
+/* Segments with neither SYN nor FIN that were sent again. */
+static inline uint64_t
+ab_data_retransmitted(const struct corq_stats *s)
+{
+	return s->segs_retransmitted - s->syn_retransmitted - s->fin_retransmitted;
+}
+/* Do the counters add up: requests and connections, each counted on its own? */
+bool ab_figures_add_up(const struct ab_figures *figures);
 
 /* extension.c: the key: value block after ab's text. */
 void ab_extension_print(FILE *out, const struct ab_figures *figures);

@@ -4,6 +4,7 @@
  * run. See gen.h. Runs on the core, but ab_core_create and ab_core_destroy.
  */
 #include "ab/slot.h"
+#include "common/cpu.h"
 
 #include <corq/instance.h>
 #include <errno.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #define MS               1000000ull
 #define HOOK_EVERY_NS    (10 * MS) /* signals and the time limit are seen within this */
@@ -21,6 +23,8 @@
 #define TAIL_WAIT_NS     (1000 * MS) /* for the peer's FIN after a complete response */
 #define DRAIN_NS         (2000 * MS) /* for the last connections to close */
 #define RETRY_NS         (1 * MS)    /* after connect found no port or no memory */
+#define SHOW_NS          (180 * MS)  /* the bar moves five times a second */
+#define CLOSING_MAX      512         /* of kept connections, so that none waits for its ACK */
 
 void
 ab_run_stop(struct ab_run *run, enum ab_stop why, int error)
@@ -33,29 +37,18 @@ ab_run_stop(struct ab_run *run, enum ab_stop why, int error)
 	atomic_compare_exchange_strong(&run->stop, &running, (int)why);
 }
 
-void
-ab_progress(struct ab_run *run, uint64_t done)
-{
-	if (run->heartbeat == 0)
-		return;
-	while (run->printed + run->heartbeat <= done) {
-		run->printed += run->heartbeat;
-		fprintf(stderr, "Completed %llu requests\n", (unsigned long long)run->printed);
-	}
-}
-
+/* For the bar; it is drawn by another thread. */
 static void
-progress(struct ab_core *ab)
+show(struct ab_core *ab, uint64_t now)
 {
-	struct ab_run *run = ab->run;
-	uint64_t done = 0;
+	uint64_t p99;
 
-	if (ab->index != 0 || run->heartbeat == 0)
+	if (now < ab->show_at)
 		return;
-	for (unsigned i = 0; i < run->generators; i++)
-		done += __atomic_load_n(&run->cores[i]->done, __ATOMIC_RELAXED);
-	if (done >= run->printed + run->heartbeat)
-		ab_progress(run, done);
+	ab->show_at = now + SHOW_NS;
+	p99 = corq_hist_percentile(&ab->lat[AB_LAT_TOTAL], 99);
+	atomic_store_explicit(&ab->shown_p99, p99, memory_order_relaxed);
+	atomic_store_explicit(&ab->shown_bad, ab->bad, memory_order_relaxed);
 }
 
 /* Handshakes that take too long are no longer what the peer can be asked to bear at once. */
@@ -139,8 +132,7 @@ serve_lists(struct ab_core *ab, uint64_t now)
 static void
 measure(struct ab_core *ab, uint64_t now)
 {
-	ab->live_ns += (unsigned __int128)ab->live * (now - ab->last_turn);
-	ab->last_turn = now;
+	ab_core_tick(ab, now);
 	if (ab->live > ab->live_peak)
 		ab->live_peak = ab->live;
 }
@@ -176,6 +168,9 @@ inject_pause(struct ab_core *ab, uint64_t now)
 	ab->pause_from = now;
 	ab->pause_to = now + ms * MS;
 	nanosleep(&length, NULL);
+	/* Time off, though no other program had it. */
+	ab->off_ns += ms * MS;
+	ab->last_turn += ms * MS;
 }
 
 static void
@@ -196,18 +191,78 @@ abort_all(struct ab_core *ab)
 	ab->fresh = ab->stale = 0;
 }
 
-/* True when this core has nothing left to do. */
-static bool
+static void
+close_kept(struct ab_core *ab)
+{
+	for (; ab->kept != 0 && ab->live - ab->kept < CLOSING_MAX; ab->kept_at++) {
+		if (ab->slots[ab->kept_at].state == SLOT_KEPT)
+			slot_close_kept(ab, &ab->slots[ab->kept_at]);
+	}
+}
+
+/* As far as we stood in the run queue, others had the CPU; the rest was a sleep that we did not ask
+ * for: AF_PACKET's driver waits for its ring. Not known: all of it was others. */
+void
+ab_core_gap_slow(struct ab_core *ab, uint64_t gap)
+{
+	int64_t before = ab->cpu_waited;
+	uint64_t off = gap;
+
+	if (ab->cpu_time != 0)
+		return; /* the run is over */
+	ab->cpu_waited = app_cpu_waited(ab->cpu_fd);
+	if (before >= 0 && ab->cpu_waited >= before && (uint64_t)(ab->cpu_waited - before) < gap)
+		off = (uint64_t)(ab->cpu_waited - before);
+	ab->off_ns += off;
+	ab->stuck_ns += gap - off;
+}
+
+static void
+stop_cpu_clock(struct ab_core *ab)
+{
+	ab->cpu_waited = app_cpu_waited(ab->cpu_fd);
+	ab->cpu_time = corq_core_now(ab->core) - ab->cpu_from;
+	if (ab->cpu_fd >= 0)
+		close(ab->cpu_fd);
+	ab->cpu_fd = -1;
+}
+
+/* No request is left: the connections end. Returns when to be called again. */
+static uint64_t
 finish(struct ab_core *ab, uint64_t now)
 {
-	if (ab->drain_until == 0)
+	if (ab->cpu_time == 0)
+		stop_cpu_clock(ab);
+	if (ab->kept != 0) {
+		close_kept(ab);
+		return now + MS;
+	}
+	if (ab->drain_until == 0 || ab->closed != ab->drain_seen) {
+		ab->drain_seen = ab->closed;
 		ab->drain_until = now + DRAIN_NS;
+	}
 	if (ab->live != 0 && now < ab->drain_until)
-		return false;
+		return now + MS;
 	ab->finished = true;
 	if (atomic_fetch_add(&ab->run->finished, 1) + 1 == ab->run->generators)
 		corq_stop(ab->run->inst);
-	return true;
+	return now + HOOK_EVERY_NS;
+}
+
+/* The clocks start with the first turn that may ask for something. */
+static void
+start_clocks(struct ab_core *ab, uint64_t now)
+{
+	struct timespec wall;
+
+	ab->last_turn = ab->last_rx = now;
+	if (ab->run->opts->time_limit_s != 0)
+		ab->time_limit_at = now + ab->run->opts->time_limit_s * 1000 * MS;
+	clock_gettime(CLOCK_REALTIME, &wall);
+	ab->wall_ns = (int64_t)wall.tv_sec * 1000000000 + wall.tv_nsec - (int64_t)now;
+	ab->cpu_from = now;
+	ab->cpu_fd = app_cpu_open();
+	ab->cpu_first = ab->cpu_waited = app_cpu_waited(ab->cpu_fd);
 }
 
 static uint64_t
@@ -217,17 +272,12 @@ hook(struct corq_core *core, void *arg, uint64_t now)
 	struct ab_run *run = ab->run;
 
 	(void)core;
-	if (ab->finished) {
-		progress(ab);
+	if (ab->finished)
 		return now + HOOK_EVERY_NS;
-	}
 	if (atomic_load_explicit(&run->servers_ready, memory_order_acquire) < run->servers)
 		return now + 100000;
-	if (ab->last_turn == 0) {
-		ab->last_turn = ab->last_rx = now;
-		if (run->opts->time_limit_s != 0)
-			ab->time_limit_at = now + run->opts->time_limit_s * 1000 * MS;
-	}
+	if (ab->last_turn == 0)
+		start_clocks(ab, now);
 	measure(ab, now);
 	look_at_ports(ab, now);
 	inject_pause(ab, now);
@@ -239,9 +289,10 @@ hook(struct corq_core *core, void *arg, uint64_t now)
 		ab->finishing = true;
 		abort_all(ab);
 	}
-	progress(ab);
+	if (run->bar)
+		show(ab, now);
 	if (ab->active == 0)
-		return finish(ab, now) ? now + HOOK_EVERY_NS : now + MS;
+		return finish(ab, now);
 	age_half_open(ab, now);
 	serve_lists(ab, now);
 	open_some(ab, now);
@@ -257,6 +308,13 @@ reserve(size_t len)
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	return p == MAP_FAILED ? NULL : p;
+}
+
+/* Taken from the kernel now, so that the run is not slowed by it and memory stays flat. */
+static void
+touch(void *p, size_t len)
+{
+	madvise(p, len & ~(size_t)4095, MADV_POPULATE_WRITE);
 }
 
 int
@@ -279,17 +337,22 @@ ab_core_create(struct ab_run *run, unsigned index, unsigned n, struct ab_core **
 	ab->slots = calloc(ab->n_slots + 1, sizeof(*ab->slots));
 	ab->parsers = reserve((ab->n_slots + 1) * sizeof(*ab->parsers));
 	ab->samples = reserve((ab->sample_room + 1) * sizeof(*ab->samples));
+	if (opts->gnuplot != NULL) {
+		ab->record_room = ab->quota < AB_RECORDS_MAX ? ab->quota : AB_RECORDS_MAX;
+		ab->records = reserve((ab->record_room + 1) * sizeof(*ab->records));
+	}
 	ab->buckets = reserve(AB_BUCKETS * sizeof(*ab->buckets));
 	ab_resp_core_init(&ab->resp, strcmp(ab_options_method(opts), "HEAD") == 0, opts->keepalive);
 	for (int i = 0; i < AB_LATS; i++)
 		corq_hist_init(&ab->lat[i]);
 	*out = ab;
 	if (ab->slots == NULL || ab->parsers == NULL || ab->samples == NULL ||
-		ab->buckets == NULL) {
+		ab->buckets == NULL || (opts->gnuplot != NULL && ab->records == NULL)) {
 		ab_core_destroy(ab);
 		*out = NULL;
 		return -ENOMEM;
 	}
+	touch(ab->samples, ab->sample_room * sizeof(*ab->samples));
 	return 0;
 }
 
@@ -307,9 +370,20 @@ ab_core_destroy(struct ab_core *ab)
 		return;
 	release(ab->parsers, (ab->n_slots + 1) * sizeof(*ab->parsers));
 	release(ab->samples, (ab->sample_room + 1) * sizeof(*ab->samples));
+	release(ab->records, (ab->record_room + 1) * sizeof(*ab->records));
 	release(ab->buckets, AB_BUCKETS * sizeof(*ab->buckets));
 	free(ab->slots);
 	free(ab);
+}
+
+uint64_t
+ab_core_outstanding(const struct ab_core *ab)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < ab->n_slots; i++)
+		n += ab->slots[i].counted;
+	return n;
 }
 
 void

@@ -22,9 +22,9 @@
 #include <corq/hist.h>
 #include <stdatomic.h>
 
-#define AB_BUCKET_NS   100000000ull /* progress is kept by 100 ms */
-#define AB_BUCKETS     36000        /* for an hour */
-#define AB_SAMPLES_MAX 10000000ull  /* exact times are kept of so many requests */
+#define AB_BUCKET_NS 100000000ull /* progress is kept by 100 ms */
+#define AB_BUCKETS   36000        /* for an hour */
+#define AB_LATE_NS   500000ull    /* ten times the longest sleep of an idle core (lib/port) */
 
 enum ab_stop {
 	AB_RUNNING,
@@ -43,11 +43,14 @@ struct ab_run {
 	const char *request;
 	size_t request_len;
 	struct corq_addr target;
+	struct corq_addr local; /* -B; all zero: in turn over --ip */
 	uint16_t port;
+	FILE *text;                   /* where -v writes */
 	unsigned generators, servers; /* cores of each kind */
 	struct ab_core **cores;       /* the generators */
 	uint64_t heartbeat;           /* a progress line every so many; 0: none */
-	uint64_t printed;             /* progress lines up to here are out; generator 0 only */
+	uint64_t printed;             /* progress lines up to here are out; see progress.c */
+	bool bar;                     /* progress is a bar on the terminal instead */
 
 	_Atomic unsigned servers_ready, finished;
 	_Atomic int stop; /* enum ab_stop; the first reason stays */
@@ -83,8 +86,10 @@ struct ab_core {
 	struct ab_resp_core resp;
 
 	uint64_t quota, claimed;
-	uint32_t active; /* slots with a request claimed */
-	uint32_t live;   /* connections not closed */
+	uint32_t active;  /* slots with a request claimed */
+	uint32_t live;    /* connections not closed */
+	uint32_t kept;    /* of those: slots in KEPT */
+	uint32_t kept_at; /* the next slot to look at when they are closed */
 	uint32_t fresh, stale, open_limit;
 	struct ab_list want, half_open, resend, tail;
 	bool finishing, finished, aborted;
@@ -93,6 +98,7 @@ struct ab_core {
 	uint64_t last_shrink;
 	uint64_t last_rx; /* last byte of a response, or the start */
 	uint64_t last_turn;
+	uint64_t drain_seen; /* connections closed when drain_until was set */
 	uint64_t time_limit_at, pause_at;
 	bool paused;
 
@@ -100,7 +106,7 @@ struct ab_core {
 	uint64_t first_start, last_done; /* ns; 0: none */
 	uint64_t started, done, good, bad, bad_connect, bad_receive, bad_length, bad_except;
 	uint64_t not_2xx, kept_alive, aborted_requests, write_errors;
-	uint64_t timeouts, resets, cut_short, garbage, idle_closed, not_closed;
+	uint64_t timeouts, resets, refused, cut_short, garbage, idle_closed, not_closed;
 	uint64_t bytes_read, bytes_posted, bytes_body;
 	uint64_t opened, closed;
 	uint32_t half_open_peak, live_peak;
@@ -110,6 +116,22 @@ struct ab_core {
 	uint64_t port_look_at;
 	struct ab_sample *samples;
 	uint64_t sample_room, sample_count;
+	struct ab_record *records; /* NULL: none are kept */
+	uint64_t record_room, record_count;
+	int64_t wall_ns; /* to be added to the core's clock: since 1970 */
+	/* Requests that waited for this core; see ab_core_late. */
+	uint64_t usual_ns[2]; /* connect, first byte; moving averages of turns in time */
+	uint64_t late_ns;
+	uint64_t off_ns;   /* in gaps between turns, above AB_LATE_NS each: others had the CPU */
+	uint64_t stuck_ns; /* the rest of those gaps: the device's driver slept in a call of ours */
+	uint64_t off_seen; /* off_ns at the last turn that found nothing to receive */
+	uint32_t came;     /* answers in this turn */
+	int cpu_fd;
+	int64_t cpu_first, cpu_waited; /* app_cpu_waited at the start and lately; -1: not known */
+	uint64_t cpu_from, cpu_time;   /* over which it is measured */
+	/* What other threads may read while it runs; renewed some five times a second. */
+	_Atomic uint64_t shown_p99, shown_bad;
+	uint64_t show_at;
 	uint32_t *buckets;
 	struct corq_hist lat[AB_LATS];
 };
@@ -120,7 +142,52 @@ void ab_core_destroy(struct ab_core *ab);
 /* On the core, from corq_run's start function. */
 void ab_core_start(struct ab_core *ab, struct corq_core *core);
 void ab_run_stop(struct ab_run *run, enum ab_stop why, int error);
-/* The progress lines due at `done` requests. */
-void ab_progress(struct ab_run *run, uint64_t done);
+/* Requests begun and neither complete nor aborted. After the run. */
+uint64_t ab_core_outstanding(const struct ab_core *ab);
+
+/* What ab_core_tick leaves to be done after a gap; and the integral of connections. */
+void ab_core_gap_slow(struct ab_core *ab, uint64_t gap);
+
+/* First in each callback and in the hook: does its work once a turn. */
+static inline void
+ab_core_tick(struct ab_core *ab, uint64_t now)
+{
+	uint64_t gap = now - ab->last_turn;
+
+	if (gap == 0 || now < ab->last_turn) /* the latter after an injected pause */
+		return;
+	if (ab->came == 0)
+		ab->off_seen = ab->off_ns;
+	ab->came = 0;
+	ab->last_turn = now;
+	/* What closes after the last request is no load any more. */
+	if (ab->active != 0)
+		ab->live_ns += (unsigned __int128)ab->live * gap;
+	if (gap >= AB_LATE_NS)
+		ab_core_gap_slow(ab, gap);
+}
+
+/*
+ * An answer came `took` after its question (what: 0 connect, 1 first byte, 2 later bytes), when the
+ * core had been off for off_us. What it took above the usual it waited for us, as far as we were
+ * off since the question, and since a turn found nothing to receive.
+ */
+static inline void
+ab_core_late(struct ab_core *ab, unsigned what, uint64_t took, uint32_t off_us)
+{
+	uint64_t off = ab->off_ns, usual = what < 2 ? ab->usual_ns[what] : 0;
+	uint64_t since_asked = (uint64_t)((uint32_t)(off / 1000) - off_us) * 1000;
+
+	ab->came++;
+	off -= ab->off_seen;
+	off = off < since_asked ? off : since_asked;
+	if (off == 0) {
+		if (what < 2)
+			ab->usual_ns[what] = usual == 0 ? took : (15 * usual + took) / 16;
+		return;
+	}
+	took = took > usual ? took - usual : 0;
+	ab->late_ns += took < off ? took : off;
+}
 
 #endif

@@ -3,9 +3,11 @@
  * options.c - see options.h. Letters mean what they mean in ab 2.4; what is new has a long name.
  */
 #include "ab/options.h"
+#include "common/addr.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -20,6 +22,7 @@ enum {
 	OPT_HALF_OPEN,
 	OPT_PAUSE_MS,
 	OPT_PAUSE_AT,
+	OPT_AB_STRICT,
 };
 
 static const struct option long_options[] = {
@@ -31,49 +34,19 @@ static const struct option long_options[] = {
 	{"half-open", required_argument, NULL, OPT_HALF_OPEN},
 	{"pause-ms", required_argument, NULL, OPT_PAUSE_MS},
 	{"pause-at", required_argument, NULL, OPT_PAUSE_AT},
+	{"ab-strict", no_argument, NULL, OPT_AB_STRICT},
 	{NULL, 0, NULL, 0},
 };
 
-void
-ab_options_usage(FILE *out)
-{
-	fputs("usage: corq ab [options] [http://host[:port]/path] [-- EAL arguments]\n"
-	      "Without --dev and URL it loads its own server over the loop device.\n"
-	      "ab's options:\n"
-	      "  -n REQUESTS   how many (1)\n"
-	      "  -c SLOTS      how many at a time (1)\n"
-	      "  -t SECONDS    at most so long; implies -n 50000 as in ab, so put -n after it\n"
-	      "  -s SECONDS    wait so long for each response (30)\n"
-	      "  -k            keep-alive\n"
-	      "  -r            go on after receive errors\n"
-	      "  -l            responses may differ in length\n"
-	      "  -p FILE       POST the file; -T TYPE its content type (text/plain)\n"
-	      "  -m METHOD     instead of GET\n"
-	      "  -H HEADER     add a header line, or replace Host, User-Agent, Accept\n"
-	      "  -q            no progress lines\n"
-	      "  -v LEVEL      2: the request, response headers, warnings; 3: response codes too\n"
-	      "load:\n"
-	      "  --close POLICY  who closes first: first (we), after-peer (default),\n"
-	      "                  abort-if-empty, rst\n"
-	      "  --half-open N   SYNs outstanding on a core, at most (256)\n"
-	      "  --pause-ms M    stop our cores for M ms, as a busy machine would, with\n"
-	      "  --pause-at S    so many seconds after the first connect\n"
-	      "  --size BYTES    loop: the page that the embedded server has (100)\n"
-	      "report:\n"
-	      "  --json FILE     the figures as JSON too; - is standard output\n",
-		out);
-	app_device_usage(out, true);
-}
-
 static int
-read_body(struct ab_options *opts, const char *path)
+read_body(struct ab_options *opts, int letter, const char *path)
 {
 	struct stat st;
 	size_t at = 0;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
-		app_error("-p: cannot read '%s': %s", path,
+		app_error("-%c: cannot read '%s': %s", letter, path,
 			fd < 0 ? strerror(errno) : "it is no regular file");
 		if (fd >= 0)
 			close(fd);
@@ -90,33 +63,113 @@ read_body(struct ab_options *opts, const char *path)
 	}
 	close(fd);
 	if (opts->body == NULL || at < opts->body_len) {
-		app_error("-p: cannot read '%s': %s", path,
+		app_error("-%c: cannot read '%s': %s", letter, path,
 			opts->body == NULL ? "not enough memory" : "it ended early");
 		return APP_FAILED;
 	}
 	return APP_OK;
 }
 
+/* Appends between, text and after to *list. */
 static int
-add_header(struct ab_options *opts, const char *line)
+append(char **list, const char *between, const char *text, const char *after)
 {
-	size_t have = opts->headers == NULL ? 0 : strlen(opts->headers);
-	char *grown;
+	size_t have = *list == NULL ? 0 : strlen(*list);
+	char *grown = realloc(*list, have + strlen(between) + strlen(text) + strlen(after) + 1);
 
-	if (strpbrk(line, "\r\n") != NULL || strchr(line, ':') == NULL) {
-		app_error("-H: '%s' is no header line; write 'Name: value'", line);
-		return APP_USAGE;
-	}
-	grown = realloc(opts->headers, have + strlen(line) + 3);
 	if (grown == NULL) {
 		app_error("not enough memory");
 		return APP_FAILED;
 	}
-	opts->headers = grown;
-	strcpy(stpcpy(grown + have, line), "\r\n");
+	strcpy(stpcpy(stpcpy(grown + have, between), text), after);
+	*list = grown;
+	return APP_OK;
+}
+
+static int
+add_header(struct ab_options *opts, const char *line)
+{
+	if (strpbrk(line, "\r\n") != NULL || strchr(line, ':') == NULL) {
+		app_error("-H: '%s' is no header line; write 'Name: value'", line);
+		return APP_USAGE;
+	}
 	opts->host_given |= strncasecmp(line, "Host:", 5) == 0;
 	opts->accept_given |= strncasecmp(line, "Accept:", 7) == 0;
 	opts->agent_given |= strncasecmp(line, "User-Agent:", 11) == 0;
+	return append(&opts->headers, "", line, "\r\n");
+}
+
+static int
+add_cookie(struct ab_options *opts, const char *cookie)
+{
+	if (strpbrk(cookie, "\r\n") != NULL || *cookie == '\0') {
+		app_error("-C: a cookie is NAME=VALUE, on one line");
+		return APP_USAGE;
+	}
+	return append(&opts->cookies, opts->cookies != NULL ? "; " : "", cookie, "");
+}
+
+static int
+add_auth(struct ab_options *opts, int letter, const char *user_pass)
+{
+	size_t len = strlen(user_pass);
+	unsigned char *text = malloc(len / 3 * 4 + 5);
+	int rc;
+
+	if (text == NULL) {
+		app_error("not enough memory");
+		return APP_FAILED;
+	}
+	EVP_EncodeBlock(text, (const unsigned char *)user_pass, (int)len);
+	rc = append(&opts->auth,
+		letter == 'A' ? "Authorization: Basic " : "Proxy-Authorization: Basic ",
+		(char *)text, "\r\n");
+	free(text);
+	return rc;
+}
+
+static int
+set_proxy(struct ab_options *opts, const char *arg)
+{
+	char text[APP_HOST_MAX + 16];
+	const char *error = "it is too long";
+
+	if (strchr(arg, '/') != NULL)
+		error = "write HOST or HOST:PORT";
+	else if ((size_t)snprintf(text, sizeof(text), "%s/", arg) < sizeof(text))
+		error = app_url_parse(text, &opts->proxy);
+	if (error == NULL && opts->proxy.bracketed)
+		error = "IPv6 is not there yet";
+	if (error != NULL) {
+		app_error("-X: '%s': %s", arg, error);
+		return APP_USAGE;
+	}
+	opts->proxy.path = NULL;
+	opts->via_proxy = true;
+	return APP_OK;
+}
+
+static int
+set_bind(struct ab_options *opts, const char *arg)
+{
+	if (!app_addr_parse(arg, &opts->bind) || !app_addr_is_v4(&opts->bind)) {
+		app_error("-B: '%s' is no IPv4 address", arg);
+		return APP_USAGE;
+	}
+	opts->bind_given = true;
+	return APP_OK;
+}
+
+/* -i, -p, -u: as in ab none of them stands after another one or after -m. */
+static int
+set_fixed_method(struct ab_options *opts, int letter, const char *method)
+{
+	if (opts->method != NULL) {
+		app_error("Cannot mix %s with other methods (-%c after %s)", method, letter,
+			opts->method);
+		return APP_USAGE;
+	}
+	opts->method = method;
 	return APP_OK;
 }
 
@@ -147,21 +200,23 @@ take_number(struct ab_options *opts, int opt, const char *arg)
 	case 'n':
 		ok = app_option_u64("-n", arg, 1, 1000000000000ull, &v);
 		opts->requests = v;
-		opts->requests_given = true;
 		break;
 	case 'c':
-		ok = app_option_u64("-c", arg, 1, 1u << 22, &v);
+		ok = app_option_u64("-c", arg, 1, 1u << 20, &v);
 		opts->concurrency = (uint32_t)v;
 		break;
 	case 't':
-		ok = app_option_u64("-t", arg, 1, 1u << 24, &v);
+		ok = app_option_u64("-t", arg, 0, 1u << 24, &v);
 		opts->time_limit_s = (uint32_t)v;
 		opts->requests = 50000;
-		opts->requests_given = false;
 		break;
 	case 's':
 		ok = app_option_u64("-s", arg, 1, 86400, &v);
 		opts->timeout_s = (uint32_t)v;
+		break;
+	case 'b':
+		ok = app_option_u64("-b", arg, 0, 1u << 30, &v);
+		opts->device.config.snd_buf = opts->device.config.rcv_buf = (uint32_t)v;
 		break;
 	case 'v':
 		ok = app_option_u64("-v", arg, 0, 100, &v);
@@ -187,6 +242,81 @@ take_number(struct ab_options *opts, int opt, const char *arg)
 	return ok ? APP_OK : APP_USAGE;
 }
 
+/* What shapes the request: exit code, 0, or -1: the option is none of these. */
+static int
+take_request(struct ab_options *opts, int opt, const char *arg)
+{
+	int rc;
+
+	switch (opt) {
+	case 'T':
+		opts->content_type = arg;
+		return APP_OK;
+	case 'H':
+		return add_header(opts, arg);
+	case 'C':
+		return add_cookie(opts, arg);
+	case 'A':
+	case 'P':
+		return add_auth(opts, opt, arg);
+	case 'X':
+		return set_proxy(opts, arg);
+	case 'm':
+		return set_method(opts, arg);
+	case 'i':
+		return set_fixed_method(opts, opt, "HEAD");
+	case 'p':
+	case 'u':
+		rc = set_fixed_method(opts, opt, opt == 'p' ? "POST" : "PUT");
+		return rc != APP_OK ? rc : read_body(opts, opt, arg);
+	default:
+		return -1;
+	}
+}
+
+/* What shapes the report, and switches: true if the option is one of these. */
+static bool
+take_report(struct ab_options *opts, int opt, const char *arg)
+{
+	switch (opt) {
+	case 'k':
+		return opts->keepalive = true;
+	case 'q':
+		return opts->quiet = true;
+	case 'r':
+		return opts->recv_ok = true;
+	case 'l':
+		return opts->any_length = true;
+	case 'd':
+		return opts->no_percentages = true;
+	case 'S':
+		return opts->no_deviation = true;
+	case 'w':
+		return opts->html = true;
+	case 'x':
+		opts->table_attrs = arg;
+		return opts->html = true;
+	case 'y':
+		opts->row_attrs = arg;
+		return opts->html = true;
+	case 'z':
+		opts->cell_attrs = arg;
+		return opts->html = true;
+	case 'e':
+		opts->csv = arg;
+		return true;
+	case 'g':
+		opts->gnuplot = arg;
+		return true;
+	case OPT_AB_STRICT:
+		return opts->ab_strict = true;
+	case OPT_ONE_CORE:
+		return opts->device.config.loop_one_core = true;
+	default:
+		return false;
+	}
+}
+
 /* Exit code, or 0 to go on, or -1 when help or version is out. */
 static int
 take_option(struct ab_options *opts, int opt, const char *arg)
@@ -194,30 +324,15 @@ take_option(struct ab_options *opts, int opt, const char *arg)
 	int rc;
 
 	switch (opt) {
-	case 'k':
-		opts->keepalive = true;
-		return APP_OK;
-	case 'q':
-		opts->quiet = true;
-		return APP_OK;
-	case 'r':
-		opts->recv_ok = true;
-		return APP_OK;
-	case 'l':
-		opts->any_length = true;
-		return APP_OK;
-	case 'T':
-		opts->content_type = arg;
-		return APP_OK;
-	case 'H':
-		return add_header(opts, arg);
-	case 'm':
-		return set_method(opts, arg);
-	case 'p':
-		return read_body(opts, arg);
-	case OPT_ONE_CORE:
-		opts->device.config.loop_one_core = true;
-		return APP_OK;
+	case 'B':
+		return set_bind(opts, arg);
+	case 'Z':
+	case 'f':
+	case 'E':
+	case 'I':
+		app_error("-%c is for TLS, which is not there yet; leave it out and use http://",
+			opt);
+		return APP_USAGE;
 	case 'h':
 	case OPT_HELP:
 		ab_options_usage(stdout);
@@ -227,11 +342,17 @@ take_option(struct ab_options *opts, int opt, const char *arg)
 		puts("corq ab " CORQ_VERSION);
 		return -1;
 	default:
-		rc = app_device_option(&opts->device, opt, arg);
-		if (rc != 0)
-			return rc > 0 ? APP_OK : APP_USAGE;
-		return take_number(opts, opt, arg);
+		break;
 	}
+	if (take_report(opts, opt, arg))
+		return APP_OK;
+	rc = take_request(opts, opt, arg);
+	if (rc >= 0)
+		return rc;
+	rc = app_device_option(&opts->device, opt, arg);
+	if (rc != 0)
+		return rc > 0 ? APP_OK : APP_USAGE;
+	return take_number(opts, opt, arg);
 }
 
 static int
@@ -244,7 +365,7 @@ take_url(struct ab_options *opts, int argc, char **argv)
 		return APP_USAGE;
 	}
 	if (argc == optind) {
-		if (app_device_is_loop(&opts->device))
+		if (app_device_is_loop(&opts->device) && !opts->via_proxy)
 			return APP_OK;
 		app_error("which URL? http://host[:port]/path is missing");
 		return APP_USAGE;
@@ -259,7 +380,7 @@ take_url(struct ab_options *opts, int argc, char **argv)
 			argv[optind]);
 		return APP_USAGE;
 	}
-	opts->url_given = true;
+	opts->url_text = argv[optind];
 	return APP_OK;
 }
 
@@ -280,6 +401,11 @@ check(const struct ab_options *opts)
 			cores);
 		return APP_USAGE;
 	}
+	if (opts->gnuplot != NULL && opts->requests > AB_RECORDS_MAX) {
+		app_error("-g keeps a record of each request: -n %llu is above %llu; use -e",
+			(unsigned long long)opts->requests, AB_RECORDS_MAX);
+		return APP_USAGE;
+	}
 	if (opts->device.config.loop_one_core && !app_device_is_loop(&opts->device)) {
 		app_error("--loop-one-core is for --dev loop");
 		return APP_USAGE;
@@ -294,7 +420,7 @@ check(const struct ab_options *opts)
 int
 ab_options_parse(struct ab_options *opts, int argc, char **argv)
 {
-	/* Every letter of ab 2.4: those that are not here yet are named, not called unknown. */
+	/* Every letter of ab 2.4. */
 	static const char letters[] =
 		":n:c:t:s:kqv:H:m:p:T:rlhVb:B:u:wix:y:z:C:A:P:X:dSg:e:Z:f:E:I";
 	int opt, rc = 0;
@@ -306,6 +432,8 @@ ab_options_parse(struct ab_options *opts, int argc, char **argv)
 	opts->timeout_s = 30;
 	opts->page_size = 100;
 	opts->half_open_max = 256;
+	opts->table_attrs = opts->row_attrs = "";
+	opts->cell_attrs = "bgcolor=white";
 	opts->device.close = CORQ_CLOSE_AFTER_PEER;
 	argc = app_device_split(&opts->device, argc, argv);
 	optind = 1;
@@ -315,13 +443,18 @@ ab_options_parse(struct ab_options *opts, int argc, char **argv)
 			app_bad_option(argc, argv, opt);
 			return APP_USAGE;
 		}
-		if (opt < 256 && strchr("bBuwixyzCAPXdSgeZfEI", opt) != NULL) {
-			app_error("-%c of ab is not there yet; leave it out", opt);
-			return APP_USAGE;
-		}
 		rc = take_option(opts, opt, optarg);
 	}
 	if (rc == 0)
 		rc = take_url(opts, argc, argv);
 	return rc != 0 ? rc : check(opts);
+}
+
+void
+ab_options_free(struct ab_options *opts)
+{
+	free(opts->headers);
+	free(opts->auth);
+	free(opts->cookies);
+	free(opts->body);
 }

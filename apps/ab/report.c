@@ -7,12 +7,6 @@
 #include <inttypes.h>
 #include <math.h>
 
-static uint64_t
-round_ms(uint64_t us)
-{
-	return (us + 500) / 1000;
-}
-
 static void
 print_counts(FILE *out, const struct ab_report *r)
 {
@@ -64,15 +58,16 @@ static void
 print_row(FILE *out, const char *label, const struct ab_row *row)
 {
 	fprintf(out, "%-12s%5" PRIu64 " %4" PRIu64 " %5.1f %6" PRIu64 " %7" PRIu64 "\n", label,
-		round_ms(row->min_us), round_ms(row->mean_us), row->sd_us / 1000,
-		round_ms(row->median_us), round_ms(row->max_us));
+		ab_round_ms(row->min_us), ab_round_ms(row->mean_us), row->sd_us / 1000,
+		ab_round_ms(row->median_us), ab_round_ms(row->max_us));
 }
 
 /* ab compares what it printed: whole milliseconds. */
 static void
 print_doubt(FILE *out, const char *what, const struct ab_row *row)
 {
-	double apart = fabs((double)round_ms(row->mean_us) - (double)round_ms(row->median_us));
+	double apart =
+		fabs((double)ab_round_ms(row->mean_us) - (double)ab_round_ms(row->median_us));
 	double sd = row->sd_us / 1000;
 
 	if (apart > 2 * sd)
@@ -88,11 +83,8 @@ print_doubt(FILE *out, const char *what, const struct ab_row *row)
 }
 
 static void
-print_times(FILE *out, const struct ab_report *r)
+print_deviations(FILE *out, const struct ab_times *t)
 {
-	const struct ab_times *t = &r->times;
-
-	fprintf(out, "\nConnection Times (ms)\n");
 	fprintf(out, "              min  mean[+/-sd] median   max\n");
 	print_row(out, "Connect:", &t->connect);
 	print_row(out, "Processing:", &t->processing);
@@ -102,17 +94,50 @@ print_times(FILE *out, const struct ab_report *r)
 	print_doubt(out, "the processing time", &t->processing);
 	print_doubt(out, "the waiting time", &t->waiting);
 	print_doubt(out, "the total time", &t->total);
-	if (r->done < 2)
-		return;
+}
+
+/* -S: as wide as ab's, where a high maximum runs into the average. */
+static void
+print_plain_row(FILE *out, const char *label, const struct ab_row *row)
+{
+	fprintf(out, "%-12s%5" PRIu64 " %5" PRIu64 "%5" PRIu64 "\n", label,
+		ab_round_ms(row->min_us), ab_round_ms(row->mean_us), ab_round_ms(row->max_us));
+}
+
+static void
+print_averages(FILE *out, const struct ab_times *t)
+{
+	fprintf(out, "              min   avg   max\n");
+	print_plain_row(out, "Connect:", &t->connect);
+	print_plain_row(out, "Processing:", &t->processing);
+	print_plain_row(out, "Waiting:", &t->waiting);
+	print_plain_row(out, "Total:", &t->total);
+}
+
+static void
+print_percentages(FILE *out, const struct ab_times *t)
+{
 	fprintf(out, "\nPercentage of the requests served within a certain time (ms)\n");
 	for (int i = 0; i < AB_PERCENTS; i++) {
 		if (ab_percents[i] == 100)
 			fprintf(out, " 100%%  %5" PRIu64 " (longest request)\n",
-				round_ms(t->served_us[i]));
+				ab_round_ms(t->served_us[i]));
 		else
 			fprintf(out, "  %d%%  %5" PRIu64 "\n", ab_percents[i],
-				round_ms(t->served_us[i]));
+				ab_round_ms(t->served_us[i]));
 	}
+}
+
+static void
+print_times(FILE *out, const struct ab_report *r)
+{
+	fprintf(out, "\nConnection Times (ms)\n");
+	if (r->no_deviation)
+		print_averages(out, &r->times);
+	else
+		print_deviations(out, &r->times);
+	if (r->done > 1 && !r->no_percentages)
+		print_percentages(out, &r->times);
 }
 
 void

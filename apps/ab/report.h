@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * report.h - the text block of ab 2.4, byte for byte from "Server Software:" on. Pure.
+ * report.h - the block of ab 2.4, byte for byte from "Server Software:" on, as text or, with -w,
+ * as an HTML table. Pure.
  */
 #ifndef CORQ_AB_REPORT_H
 #define CORQ_AB_REPORT_H
@@ -14,9 +15,11 @@ struct ab_report {
 	const char *server, *host, *path;
 	uint16_t port;
 	uint64_t document_length;
-	bool any_length; /* -l */
-	bool keepalive;  /* -k */
-	bool send_body;  /* -p */
+	bool any_length;                                  /* -l */
+	bool keepalive;                                   /* -k */
+	bool send_body;                                   /* -p, -u */
+	bool no_percentages, no_deviation;                /* -d, -S */
+	const char *table_attrs, *row_attrs, *cell_attrs; /* -x -y -z */
 	uint64_t concurrency;
 	double seconds;
 	uint64_t done, bad, bad_connect, bad_receive, bad_length, bad_except;
@@ -26,5 +29,13 @@ struct ab_report {
 };
 
 void ab_report_print(FILE *out, const struct ab_report *report);
+/* html.c: from "<table" on. */
+void ab_html_print(FILE *out, const struct ab_report *report);
+
+static inline uint64_t
+ab_round_ms(uint64_t us)
+{
+	return (us + 500) / 1000;
+}
 
 #endif

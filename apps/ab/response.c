@@ -38,8 +38,11 @@ parser_start(struct ab_resp_core *core, llhttp_t *parser)
 static void
 choose_mode(const struct ab_resp_core *core, struct ab_resp *resp, const llhttp_t *parser)
 {
+	bool said = (parser->flags & F_CONNECTION_KEEP_ALIVE) != 0;
+
 	resp->status = parser->status_code;
-	resp->keep = core->want_keep && llhttp_should_keep_alive(parser) != 0;
+	resp->left = 0;
+	resp->keep = core->want_keep && said && llhttp_should_keep_alive(parser) != 0;
 	if (core->no_body || resp->status == 204 || resp->status == 304) {
 		resp->mode = AB_RESP_DONE;
 	} else if ((parser->flags & F_CHUNKED) != 0) {
@@ -52,9 +55,84 @@ choose_mode(const struct ab_resp_core *core, struct ab_resp *resp, const llhttp_
 		resp->mode = AB_RESP_TO_END;
 	}
 	if (core->no_body)
-		resp->keep =
-			core->want_keep && (parser->flags & F_CONNECTION_CLOSE) == 0 &&
-			(parser->http_minor == 1 || (parser->flags & F_CONNECTION_KEEP_ALIVE) != 0);
+		resp->keep = core->want_keep && said && (parser->flags & F_CONNECTION_CLOSE) == 0;
+}
+
+/*
+ * Looks for the blank line that ends a header in ab's eyes, CRLF CRLF or LF LF; returns how many
+ * bytes there are up to its end. resp->left is what is matched of it across calls: 1 LF, 2 LF
+ * CR, AB_RESP_HEADED all.
+ */
+static size_t
+skip_blank_line(struct ab_resp *resp, const char *data, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		if (resp->left == AB_RESP_HEADED)
+			return i;
+		if (data[i] == '\n')
+			resp->left = resp->left == 0 ? 1 : AB_RESP_HEADED;
+		else
+			resp->left = resp->left == 1 && data[i] == '\r' ? 2 : 0;
+	}
+	return len;
+}
+
+static void
+feed_garbage(struct ab_resp *resp, const char *data, size_t len)
+{
+	resp->body += len - skip_blank_line(resp, data, len);
+	if (resp->left == AB_RESP_HEADED && resp->status == 0)
+		resp->status = 500; /* as ab, when it finds no status line */
+}
+
+/* A header in pieces is joined, for one connection at a time. */
+static void
+join(struct ab_resp_core *core, const struct ab_resp *resp, const char *data, size_t len)
+{
+	size_t room;
+
+	if (resp->header_bytes == 0 && (core->joined_by == NULL || core->joined_by == resp)) {
+		core->joined_by = resp;
+		core->joined_len = 0;
+	}
+	if (core->joined_by != resp)
+		return;
+	room = AB_JOINED_MAX - core->joined_len;
+	len = len < room ? len : room;
+	memcpy(core->joined + core->joined_len, data, len);
+	core->joined_len += len;
+}
+
+/* From here to the end it is garbage; what was fed last is counted by feed_garbage. */
+static size_t
+not_http(struct ab_resp_core *core, struct ab_resp *resp, const llhttp_t *parser)
+{
+	if (core->joined_by == resp)
+		core->joined_by = NULL;
+	resp->mode = AB_RESP_GARBAGE;
+	resp->status = parser->status_code;
+	return 0;
+}
+
+/* The header is complete; data: all of it, NULL: it came in pieces. */
+static void
+note_header(struct ab_resp_core *core, const struct ab_resp *resp, const char *data, size_t len)
+{
+	if (data == NULL && core->joined_by == resp) {
+		core->header = core->joined;
+		core->header_len = core->joined_len;
+		core->joined_by = NULL;
+	}
+	if (data == NULL)
+		return;
+	core->header = data;
+	core->header_len = len;
+	if (resp->mode != AB_RESP_CHUNKED && len <= AB_CACHED_MAX) {
+		memcpy(core->cached_header, data, len);
+		core->cached_len = (uint32_t)len;
+		core->cached = *resp;
+		core->cached.parsing = false;
+	}
 }
 
 /* Parses header bytes; returns how many belong to the header. */
@@ -78,33 +156,26 @@ feed_header_slow(struct ab_resp_core *core, struct ab_resp *resp, llhttp_t *pars
 		used = (size_t)(llhttp_get_error_pos(parser) - data);
 		break;
 	default:
-		resp->mode = AB_RESP_GARBAGE;
-		return len;
+		return not_http(core, resp, parser);
 	}
-	if (resp->header_bytes + used > AB_HEADER_MAX) {
-		resp->mode = AB_RESP_GARBAGE;
-		return len;
-	}
+	if (resp->header_bytes + used > AB_HEADER_MAX)
+		return not_http(core, resp, parser);
+	if (llhttp_get_errno(parser) != HPE_PAUSED || !whole)
+		join(core, resp, data, used);
 	resp->header_bytes += (uint16_t)used;
-	if (llhttp_get_errno(parser) != HPE_PAUSED)
+	if (llhttp_get_errno(parser) != HPE_PAUSED) {
+		skip_blank_line(resp, data, used);
 		return used;
+	}
 	if (parser->status_code / 100 == 1 && parser->status_code != 101) {
 		resp->parsing = false;
+		resp->left = 0;
 		return used;
 	}
 	choose_mode(core, resp, parser);
 	if (resp->mode == AB_RESP_CHUNKED)
 		llhttp_resume(parser);
-	if (!whole)
-		return used;
-	core->header = data;
-	core->header_len = used;
-	if (resp->mode != AB_RESP_CHUNKED && used <= AB_CACHED_MAX) {
-		memcpy(core->cached_header, data, used);
-		core->cached_len = (uint32_t)used;
-		core->cached = *resp;
-		core->cached.parsing = false;
-	}
+	note_header(core, resp, whole ? data : NULL, used);
 	return used;
 }
 
@@ -136,6 +207,7 @@ feed_chunked(struct ab_resp *resp, llhttp_t *parser, const char *data, size_t le
 		break;
 	default:
 		resp->mode = AB_RESP_GARBAGE;
+		resp->left = AB_RESP_HEADED;
 		break;
 	}
 	resp->body += len;
@@ -166,6 +238,7 @@ feed_body(struct ab_resp *resp, llhttp_t *parser, const char *data, size_t len)
 		resp->extra = true;
 		return;
 	default:
+		feed_garbage(resp, data, len);
 		return;
 	}
 }

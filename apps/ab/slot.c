@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#define LARGE_REQUEST     65536u       /* bytes; below, it is sent at once */
 #define SYN_SENT_AGAIN_NS 900000000ull /* near the first SYN timeout of 1 s (RFC 6298 2.1) */
 
 static const struct corq_ops client_ops;
@@ -16,7 +17,10 @@ static const struct corq_ops client_ops;
 static struct ab_core *
 ab_of(const struct corq_core *core)
 {
-	return app_core_of(core)->ab;
+	struct ab_core *ab = app_core_of(core)->ab;
+
+	ab_core_tick(ab, corq_core_now(core));
+	return ab;
 }
 
 /* ---- connecting ---- */
@@ -26,6 +30,7 @@ slot_connect(struct ab_core *ab, struct ab_slot *slot, uint64_t now)
 {
 	struct corq_connect_opts opts = {
 		.raddr = ab->run->target,
+		.laddr = ab->run->local,
 		.rport = ab->run->port,
 		.ops = &client_ops,
 		.user = slot,
@@ -37,6 +42,7 @@ slot_connect(struct ab_core *ab, struct ab_slot *slot, uint64_t now)
 	slot_remove(ab, &ab->want, slot);
 	slot->state = SLOT_SYN;
 	slot->t_base = now;
+	slot->off_us = (uint32_t)(ab->off_ns / 1000);
 	slot->connect_us = 0;
 	slot->wait_us = 0;
 	slot->reused = false;
@@ -82,6 +88,7 @@ on_open(struct corq_core *core, struct corq_conn *conn)
 	if (took < SYN_SENT_AGAIN_NS)
 		ab->connect_ewma = ab->connect_ewma == 0 ? took : (7 * ab->connect_ewma + took) / 8;
 	corq_hist_record(&ab->lat[AB_LAT_CONNECT], took);
+	ab_core_late(ab, 0, took, slot->off_us);
 	slot->connect_us = ab_sample_us(took);
 	slot_send(ab, slot, now);
 }
@@ -110,6 +117,7 @@ slot_send(struct ab_core *ab, struct ab_slot *slot, uint64_t now)
 		slot_remove(ab, &ab->resend, slot);
 	slot->state = SLOT_BUSY;
 	slot->t_base = now;
+	slot->off_us = (uint32_t)(ab->off_ns / 1000);
 	ab->bytes_posted += (uint64_t)n;
 }
 
@@ -141,21 +149,22 @@ take_first_header(struct ab_core *ab)
 static void
 saw_header(struct ab_core *ab, const struct ab_slot *slot)
 {
-	int verbosity = ab->run->opts->verbosity;
+	struct ab_run *run = ab->run;
 
-	if (atomic_load_explicit(&ab->run->first_header, memory_order_relaxed) == 0 &&
+	if (atomic_load_explicit(&run->first_header, memory_order_relaxed) == 0 &&
 		ab->resp.header != NULL)
 		take_first_header(ab);
 	if (slot->resp.status / 100 != 2)
 		ab->not_2xx++;
-	if (verbosity < 2)
+	if (run->opts->verbosity < 2)
 		return;
 	if (ab->resp.header != NULL)
-		printf("LOG: header received:\n%.*s\n", (int)ab->resp.header_len, ab->resp.header);
+		fprintf(run->text, "LOG: header received:\n%.*s\n", (int)ab->resp.header_len,
+			ab->resp.header);
 	if (slot->resp.status / 100 != 2)
-		printf("WARNING: Response code not 2xx (%u)\n", slot->resp.status);
-	else if (verbosity >= 3)
-		printf("LOG: Response code = %u\n", slot->resp.status);
+		fprintf(run->text, "WARNING: Response code not 2xx (%u)\n", slot->resp.status);
+	else if (run->opts->verbosity >= 3)
+		fprintf(run->text, "LOG: Response code = %u\n", slot->resp.status);
 }
 
 /* Feeds what is there and takes it; returns how many bytes. */
@@ -170,12 +179,11 @@ read_all(struct ab_core *ab, struct ab_slot *slot, struct corq_conn *conn)
 	while ((n = corq_conn_peek(ab->core, conn, iov, 16)) > 0) {
 		part = 0;
 		for (int i = 0; i < n; i++) {
-			uint8_t before = slot->resp.mode;
+			bool before = ab_resp_headed(&slot->resp);
 
 			ab_resp_feed(
 				&ab->resp, &slot->resp, parser, iov[i].iov_base, iov[i].iov_len);
-			if (before == AB_RESP_HEADER && slot->resp.mode != before &&
-				slot->resp.mode != AB_RESP_GARBAGE)
+			if (!before && ab_resp_headed(&slot->resp))
 				saw_header(ab, slot);
 			part += iov[i].iov_len;
 		}
@@ -190,12 +198,8 @@ finish_kept(struct ab_core *ab, struct ab_slot *slot, uint64_t now)
 {
 	ab->kept_alive++;
 	slot_count_good(ab, slot, now);
-	if (ab->finishing || ab->claimed == ab->quota) {
-		slot_close(ab, slot);
-		slot_next(ab, slot);
+	if (!slot_keep(ab, slot))
 		return;
-	}
-	ab->claimed++;
 	ab->started++;
 	slot->counted = true;
 	slot->connect_us = 0;
@@ -232,22 +236,27 @@ on_data(struct corq_core *core, struct corq_conn *conn)
 	struct ab_slot *slot = corq_conn_user(conn);
 	uint64_t now = corq_core_now(core);
 
+	if (slot->state == SLOT_KEPT) { /* bytes that nobody asked for */
+		slot_close_kept(ab, slot);
+		return;
+	}
 	if (!slot->got) {
 		slot->got = true;
 		slot->wait_us = ab_sample_us(now - slot->t_base);
 		corq_hist_record(&ab->lat[AB_LAT_FIRST], now - slot->t_base);
+		ab_core_late(ab, 1, now - slot->t_base, slot->off_us);
+	} else {
+		ab_core_late(ab, 2, now - slot->t_last, slot->off_us);
 	}
 	ab->last_rx = now;
 	slot->t_last = now;
 	ab->bytes_read += read_all(ab, slot, conn);
 	if (slot->resp.mode == AB_RESP_DONE && slot->state == SLOT_BUSY) {
 		complete(ab, slot, now);
-	} else if (slot->resp.mode == AB_RESP_GARBAGE) {
-		ab->garbage++;
-		slot_count_bad(ab, slot, &ab->bad_except);
-		slot_let_go(ab, slot, 0);
-		corq_conn_abort(core, conn);
-		slot_next(ab, slot);
+	} else if (slot->resp.mode == AB_RESP_GARBAGE && slot->state == SLOT_BUSY) {
+		/* As ab it is read until the server closes, but not for long. */
+		slot->state = SLOT_TAIL;
+		slot_push(ab, &ab->tail, slot);
 	}
 }
 
@@ -264,7 +273,7 @@ leave_lists(struct ab_core *ab, struct ab_slot *slot)
 		leave_half_open(ab, slot);
 }
 
-/* An idle keep-alive connection was closed before it read our request: ask again. */
+/* An idle keep-alive connection was closed or reset before it read our request: ask again. */
 static void
 retry(struct ab_core *ab, struct ab_slot *slot)
 {
@@ -282,6 +291,10 @@ on_peer_fin(struct corq_core *core, struct corq_conn *conn)
 	bool idle = slot->reused && !slot->got;
 
 	(void)conn;
+	if (slot->state == SLOT_KEPT) {
+		slot_close_kept(ab, slot);
+		return;
+	}
 	leave_lists(ab, slot);
 	slot_close(ab, slot);
 	if (idle) {
@@ -290,12 +303,9 @@ on_peer_fin(struct corq_core *core, struct corq_conn *conn)
 	}
 	if (slot->resp.mode == AB_RESP_TO_END)
 		corq_hist_record(&ab->lat[AB_LAT_LAST], now - slot->t_base);
-	if (ab_resp_complete_at_end(&slot->resp)) {
-		slot_count_good(ab, slot, now);
-	} else {
-		ab->cut_short++;
-		slot_count_bad(ab, slot, &ab->bad_length);
-	}
+	ab->cut_short +=
+		slot->resp.mode != AB_RESP_GARBAGE && !ab_resp_complete_at_end(&slot->resp);
+	slot_count_good(ab, slot, now);
 	slot_next(ab, slot);
 }
 
@@ -320,10 +330,20 @@ on_close(struct corq_core *core, struct corq_conn *conn, int reason)
 	ab->live--;
 	ab->closed++;
 	slot->conn = NULL;
-	leave_lists(ab, slot);
 	ab->resets += reason == -ECONNRESET;
+	ab->refused += reason == -ECONNREFUSED;
+	if (slot->state == SLOT_KEPT) {
+		slot->state = SLOT_IDLE;
+		ab->kept--;
+		return;
+	}
+	leave_lists(ab, slot);
 	if (slot->state == SLOT_SYN) {
 		connect_failed(ab, slot, reason);
+		return;
+	}
+	if (slot->reused && !slot->got) {
+		retry(ab, slot);
 		return;
 	}
 	if (!ab->run->opts->recv_ok) {
@@ -332,8 +352,30 @@ on_close(struct corq_core *core, struct corq_conn *conn, int reason)
 		slot_abort(ab, slot);
 		return;
 	}
-	slot_count_bad(ab, slot, &ab->bad_receive);
+	if (ab->run->opts->verbosity >= 1)
+		app_error("apr_socket_recv: %s (%d)", strerror(-reason), -reason);
+	slot_count_reset(ab, slot);
 	slot_next(ab, slot);
+}
+
+/*
+ * Since when the server has been silent: no byte came, and, while a large request is on its way,
+ * none of ours was acknowledged since the deadline fired before.
+ */
+static uint64_t
+silent_since(const struct ab_core *ab, struct ab_slot *slot, uint64_t now)
+{
+	uint64_t left;
+
+	if (slot->got)
+		return slot->t_last;
+	if (slot->state != SLOT_BUSY || ab->run->request_len <= LARGE_REQUEST)
+		return slot->t_base;
+	left = corq_conn_unsent(slot->conn);
+	if (left >= slot->t_last)
+		return slot->t_base;
+	slot->t_last = left;
+	return now;
 }
 
 static void
@@ -341,26 +383,30 @@ on_timer(struct corq_core *core, struct corq_conn *conn)
 {
 	struct ab_core *ab = ab_of(core);
 	struct ab_slot *slot = corq_conn_user(conn);
-	uint64_t now = corq_core_now(core);
+	uint64_t now = corq_core_now(core), since;
 	uint64_t wait = (uint64_t)ab->run->opts->timeout_s * 1000000000ull;
 
 	if (slot->state == SLOT_LINGER) {
-		ab->not_closed++;
+		ab->not_closed += slot->resp.mode != AB_RESP_GARBAGE;
 		slot_count_good(ab, slot, slot->t_last);
 		slot_close(ab, slot);
 		slot_next(ab, slot);
 		return;
 	}
+	if (slot->state == SLOT_KEPT)
+		return;
 	/* One deadline serves all requests of a connection; it moves on when it fires. */
-	if (now < slot->t_base + wait) {
-		corq_conn_set_deadline(core, conn, slot->t_base + wait);
+	since = silent_since(ab, slot, now);
+	if (now < since + wait) {
+		corq_conn_set_deadline(core, conn, since + wait);
 		return;
 	}
 	leave_lists(ab, slot);
 	ab->timeouts++;
 	slot_count_bad(ab, slot, slot->state == SLOT_SYN ? &ab->bad_connect : &ab->bad_receive);
 	slot_drop(ab, slot);
-	if (now >= ab->last_rx + wait)
+	/* The others about as long: as ab, the run ends. */
+	if (now + wait / 16 >= ab->last_rx + wait)
 		ab_run_stop(ab->run, AB_STOP_SILENT, ETIMEDOUT);
 	slot_next(ab, slot);
 }

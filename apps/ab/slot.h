@@ -11,6 +11,7 @@
  *   BUSY    waits for the response; on_data, on_peer_fin, on_close, on_timer
  *   TAIL    list `tail`: the response is there, the peer's FIN is not; the hook sets a deadline
  *   LINGER  as TAIL, deadline set
+ *   KEPT    -k: no request is left to claim, the connection stays until all are done
  */
 #ifndef CORQ_AB_SLOT_H
 #define CORQ_AB_SLOT_H
@@ -25,15 +26,17 @@ enum ab_slot_state {
 	SLOT_BUSY,
 	SLOT_TAIL,
 	SLOT_LINGER,
+	SLOT_KEPT,
 };
 
 struct ab_slot {
 	struct corq_conn *conn;
 	uint64_t t_base; /* SYN: when it was sent; later: when the request was written */
-	uint64_t t_last; /* last byte of the response */
+	uint64_t t_last; /* last byte of the response; before the first: what is unacknowledged */
 	uint32_t connect_us, wait_us;
 	struct ab_resp resp;
 	uint32_t prev, next; /* slot + 1 */
+	uint32_t off_us;     /* off_ns / 1000 when the SYN, later the request, was sent */
 	uint8_t state;
 	bool fresh;   /* SYN: stands in half_open */
 	bool got;     /* a byte of the response came */
@@ -85,10 +88,14 @@ slot_first(const struct ab_core *ab, const struct ab_list *list)
 }
 
 /* finish.c: the end of a request. */
-/* It is complete, by the time `at`; its length is compared with the first one's. */
+/* For -g: its line, if they are kept; it ended at `at` and took total_ns. */
+void ab_record_keep(struct ab_core *ab, const struct ab_slot *slot, uint64_t at, uint64_t total_ns);
+/* It ended in order by the time `at`; its length is compared with the first one's. */
 void slot_count_good(struct ab_core *ab, struct ab_slot *slot, uint64_t at);
 /* It failed; kind points to the counter that tells how. */
 void slot_count_bad(struct ab_core *ab, struct ab_slot *slot, uint64_t *kind);
+/* Its connection was reset: Receive and Exceptions, as in ab, and Length if that is different. */
+void slot_count_reset(struct ab_core *ab, struct ab_slot *slot);
 /* The connection is on its own from here; `since` starts the clock of its close (0: none). */
 void slot_let_go(struct ab_core *ab, struct ab_slot *slot, uint64_t since);
 /* Ends the connection as --close says. */
@@ -97,6 +104,10 @@ void slot_close(struct ab_core *ab, struct ab_slot *slot);
 void slot_drop(struct ab_core *ab, struct ab_slot *slot);
 /* The next request of the slot, or IDLE. */
 void slot_next(struct ab_core *ab, struct ab_slot *slot);
+/* The same for a connection that may carry it: the next request on it, or KEPT. True: go on. */
+bool slot_keep(struct ab_core *ab, struct ab_slot *slot);
+/* Closes the connection of KEPT. */
+void slot_close_kept(struct ab_core *ab, struct ab_slot *slot);
 /* The run is over before this request is. */
 void slot_abort(struct ab_core *ab, struct ab_slot *slot);
 

@@ -117,6 +117,12 @@ ab_times_compute(const struct ab_sample_list *lists, unsigned n_lists, struct ab
 
 		times->served_us[i] = sorted[at];
 	}
+	for (size_t i = 0; i <= 100; i++) {
+		/* To the nearest, where the table above rounds down. */
+		size_t at = (n * i + 50) / 100;
+
+		times->csv_us[i] = sorted[at < n ? at : n - 1];
+	}
 	free(values);
 	return 0;
 }

@@ -13,12 +13,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define AB_SAMPLES_MAX 10000000ull /* exact times are kept of so many requests */
+
 /* One request; microseconds, the unit in which ab measures. Longer than 71 minutes is cut off. */
 struct ab_sample {
 	uint32_t connect_us; /* 0 when the connection was there already */
 	uint32_t total_us;
 	uint32_t wait_us; /* from the end of writing to the first byte */
 };
+
+/* For -g: one request. */
+struct ab_record {
+	uint64_t start_us; /* since 1970 */
+	uint32_t connect_us, total_us, wait_us;
+};
+_Static_assert(sizeof(struct ab_record) <= 32, "100 million of them are 3 GB");
 
 struct ab_sample_list {
 	const struct ab_sample *samples;
@@ -37,6 +46,7 @@ extern const int ab_percents[AB_PERCENTS]; /* 50 .. 100 */
 struct ab_times {
 	struct ab_row connect, processing, waiting, total;
 	uint64_t served_us[AB_PERCENTS];
+	uint64_t csv_us[101]; /* -e: 0 to 100 percent; ab rounds these otherwise */
 };
 
 /* 0, or -ENOMEM. No sample at all gives zeros. */

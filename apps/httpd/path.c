@@ -20,16 +20,18 @@ hex(char c)
 	return -1;
 }
 
-/* Skips "scheme://authority" of an absolute target (RFC 9112 3.2.2). */
-static size_t
+/* Skips "http://authority" of an absolute target (RFC 9112 3.2.2); -EINVAL when that is empty,
+ * which RFC 9110 4.2.1 forbids. */
+static ssize_t
 skip_authority(const char *url, size_t len)
 {
-	const char *end;
+	size_t end = 7;
 
 	if (len < 7 || strncasecmp(url, "http://", 7) != 0)
 		return 0;
-	end = memchr(url + 7, '/', len - 7);
-	return end != NULL ? (size_t)(end - url) : len;
+	while (end < len && url[end] != '/' && url[end] != '?' && url[end] != '#')
+		end++;
+	return end == 7 || url[7] == ':' || url[end - 1] == '@' ? -EINVAL : (ssize_t)end;
 }
 
 /* Decodes until a query or the end; the length, or -EINVAL. */
@@ -88,14 +90,15 @@ normalise(char *path, size_t len)
 ssize_t
 httpd_path_decode(const char *url, size_t len, char *out)
 {
-	size_t skip = skip_authority(url, len);
-	ssize_t n;
+	ssize_t skip = skip_authority(url, len), n;
 
-	if (len > 0 && skip == len) {
+	if (skip < 0)
+		return skip;
+	if (skip > 0 && ((size_t)skip == len || url[skip] != '/')) {
 		strcpy(out, "/");
 		return 1;
 	}
-	n = percent_decode(url + skip, len - skip, out);
+	n = percent_decode(url + skip, len - (size_t)skip, out);
 	if (n <= 0 || out[0] != '/')
 		return -EINVAL;
 	n = normalise(out, (size_t)n);
@@ -105,39 +108,23 @@ httpd_path_decode(const char *url, size_t len, char *out)
 	return n;
 }
 
-const char *
-httpd_path_type(const char *path)
+size_t
+httpd_path_encode(const char *path, char *out)
 {
-	static const struct {
-		const char *suffix, *type;
-	} types[] = {
-		{"html", "text/html"},
-		{"htm", "text/html"},
-		{"css", "text/css"},
-		{"js", "text/javascript"},
-		{"json", "application/json"},
-		{"txt", "text/plain"},
-		{"md", "text/markdown"},
-		{"xml", "application/xml"},
-		{"svg", "image/svg+xml"},
-		{"png", "image/png"},
-		{"jpg", "image/jpeg"},
-		{"jpeg", "image/jpeg"},
-		{"gif", "image/gif"},
-		{"webp", "image/webp"},
-		{"ico", "image/x-icon"},
-		{"wasm", "application/wasm"},
-		{"pdf", "application/pdf"},
-		{"mp4", "video/mp4"},
-		{"woff2", "font/woff2"},
-	};
-	const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "/-._~";
+	static const char digits[] = "0123456789ABCDEF";
+	size_t n = 0;
 
-	if (dot == NULL || (slash != NULL && dot < slash))
-		return "application/octet-stream";
-	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
-		if (strcasecmp(dot + 1, types[i].suffix) == 0)
-			return types[i].type;
+	for (; *path != '\0'; path++) {
+		if (strchr(plain, *path) != NULL) {
+			out[n++] = *path;
+			continue;
+		}
+		out[n++] = '%';
+		out[n++] = digits[(unsigned char)*path >> 4];
+		out[n++] = digits[(unsigned char)*path & 15];
 	}
-	return "application/octet-stream";
+	out[n] = '\0';
+	return n;
 }

@@ -17,6 +17,8 @@
 
 /* Length of what stands in out (NUL-terminated, room for len + 2), or -EINVAL: 400. */
 ssize_t httpd_path_decode(const char *url, size_t len, char *out);
-const char *httpd_path_type(const char *path);
+/* The other way: any bytes become a path that a header or a link can hold. Room for 3 * length + 1.
+ * Returns its length. */
+size_t httpd_path_encode(const char *path, char *out);
 
 #endif

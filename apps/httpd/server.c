@@ -1,229 +1,162 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * server.c - connections of the server: callbacks of the on-core API. See server.h for what it
- * does and core.h for the state of a connection.
+ * server.c - connections of the server: callbacks of the on-core API, and requests from their
+ * bytes to httpd_answer. See server.h for what it does, core.h and state.h for the state of a
+ * connection. On the core.
  */
-#include "httpd/core.h"
-#include "httpd/unacked.h"
+#include "httpd/state.h"
 
 #include <string.h>
 
-#define SECOND_NS    1000000000ull
-#define IDLE_NS      (30 * SECOND_NS)
-#define HEADER_NS    (10 * SECOND_NS)
-#define LINGER_NS    (2 * SECOND_NS)
-#define LINGER_ABOVE 16384        /* bytes: a shorter answer leaves in one flight */
-#define STALL_BYTES  (128u << 10) /* unacknowledged answers, above which no request is read */
+static const struct corq_ops watching_ops, logged_ops;
 
-static const struct corq_ops watching_ops;
-
-static struct httpd_core *
-hc_of(const struct corq_core *core)
+void
+httpd_choose_ops(struct httpd_core *hc, struct corq_conn *conn)
 {
-	return app_core_of(core)->httpd;
+	const struct corq_ops *ops = &httpd_ops;
+
+	if ((httpd_word(conn) & (WORD_STALLED | WORD_RESET)) != 0)
+		ops = &watching_ops;
+	else if (httpd_uses(conn, EXTRA_LOGGED))
+		ops = &logged_ops;
+	corq_conn_set_ops(conn, hc->core, ops);
 }
 
-/* ---- the user word ---- */
+/* ---- answers ---- */
 
-static uint64_t
-word_of(const struct corq_conn *conn)
-{
-	uint64_t word = (uint64_t)(uintptr_t)corq_conn_user(conn);
-
-	if ((word & WORD_INLINE) != 0)
-		return word;
-	return ((struct httpd_partial *)(uintptr_t)word)->word;
-}
-
-static struct httpd_partial *
-partial_of(const struct corq_conn *conn)
-{
-	uint64_t word = (uint64_t)(uintptr_t)corq_conn_user(conn);
-
-	return (word & WORD_INLINE) != 0 ? NULL : (struct httpd_partial *)(uintptr_t)word;
-}
-
+/* What was kept of the answer before. */
 static void
-set_word(struct corq_conn *conn, uint64_t word)
+forget_last(struct httpd_core *hc, struct corq_conn *conn)
 {
-	struct httpd_partial *partial = partial_of(conn);
-
-	if (partial != NULL)
-		partial->word = word;
-	else
-		corq_conn_set_user(conn, (void *)(uintptr_t)word);
-}
-
-static uint64_t
-stamp(uint64_t word, uint64_t now)
-{
-	return (word & ~WORD_TIME) | ((now >> 28 << 8) & WORD_TIME);
-}
-
-/* Nanoseconds since the stamp, within 0.27 s, modulo 18 minutes: what is idle is closed after 30 s,
- * and a connection that waits longer than that is looked at again 30 s later at most. */
-static uint64_t
-since(uint64_t word, uint64_t now)
-{
-	return (((now >> 28) - ((word & WORD_TIME) >> 8)) & (WORD_TIME >> 8)) << 28;
-}
-
-static void
-free_partial(struct httpd_core *hc, struct corq_conn *conn)
-{
-	struct httpd_partial *partial = partial_of(conn);
-
-	if (partial == NULL)
-		return;
-	corq_conn_set_user(conn, (void *)(uintptr_t)partial->word);
-	partial->next_free = hc->free_partial;
-	hc->free_partial = partial;
-}
-
-/* ---- ending ---- */
-
-static void
-drop_input(struct httpd_core *hc, struct corq_conn *conn)
-{
-	size_t len = corq_conn_readable(conn);
-
-	if (len != 0)
-		corq_conn_consume(hc->core, conn, len);
-}
-
-/* The last answer is written. Returns with the connection closed, or ENDING. */
-static void
-end_after_reply(struct httpd_core *hc, struct corq_conn *conn, bool linger)
-{
-	uint64_t now = corq_core_now(hc->core);
-
-	drop_input(hc, conn);
-	/* A long answer is still on its way when the client asks for more: a close would answer
-	 * that with a reset, which cuts the answer (RFC 9112 9.6). So: FIN, read on, close at the
-	 * end. */
-	if (linger || (hc->server->opts.close == CORQ_CLOSE_FIRST &&
-			      corq_conn_unsent(conn) > LINGER_ABOVE)) {
-		set_word(conn, word_of(conn) | WORD_ENDING);
-		corq_conn_shutdown(hc->core, conn);
-		corq_conn_set_deadline(hc->core, conn, now + LINGER_NS);
-		return;
+	if (httpd_uses(conn, EXTRA_LOGGED)) {
+		httpd_record_end(hc, conn, HTTPD_END_KEPT, 0);
+		httpd_choose_ops(hc, conn);
 	}
-	switch (hc->server->opts.close) {
-	case CORQ_CLOSE_AFTER_PEER:
-		set_word(conn, word_of(conn) | WORD_ENDING);
-		corq_conn_set_cork(hc->core, conn, false);
-		corq_conn_set_deadline(hc->core, conn, now + IDLE_NS);
-		break;
-	case CORQ_CLOSE_RST:
-		set_word(conn, word_of(conn) | WORD_ENDING | WORD_RESET);
-		corq_conn_set_ops(conn, hc->core, &watching_ops);
-		corq_conn_set_cork(hc->core, conn, false);
-		corq_conn_set_deadline(hc->core, conn, now + IDLE_NS);
-		break;
-	default:
-		corq_conn_close(hc->core, conn);
-		break;
-	}
+	httpd_unuse(hc, conn, EXTRA_SIZED);
 }
 
-/* The peer is done, or silent: nothing is owed to it. */
 static void
-end_quiet(struct httpd_core *hc, struct corq_conn *conn)
+stall(struct httpd_core *hc, struct corq_conn *conn)
 {
-	free_partial(hc, conn);
-	if (hc->server->opts.close == CORQ_CLOSE_ABORT_IF_EMPTY &&
-		(word_of(conn) & WORD_SERVED) == 0)
-		corq_conn_abort(hc->core, conn);
-	else
-		corq_conn_close(hc->core, conn);
+	httpd_set_word(conn, httpd_word(conn) | WORD_STALLED);
+	httpd_choose_ops(hc, conn);
+}
+
+/* More than the peer's buffers may hold: it is looked at sooner than an idle time from now. */
+static void
+watch_soon(struct httpd_core *hc, struct corq_conn *conn)
+{
+	corq_conn_set_deadline(hc->core, conn, corq_core_now(hc->core) + hc->server->send_ns / 4);
+}
+
+static bool
+answer(struct httpd_core *hc, struct corq_conn *conn, const struct httpd_plan *plan)
+{
+	bool whole = plan->status == 200 && plan->file != NULL && !plan->head;
+
+	if (!httpd_reply(hc, conn, plan))
+		return false;
+	if (whole)
+		httpd_set_word(
+			conn, httpd_word(conn) | (uint64_t)(plan->file - hc->server->site.files + 1)
+							 << WORD_FILE_AT);
+	if (corq_conn_unsent(conn) > HTTPD_STALL_BYTES)
+		watch_soon(hc, conn);
+	if (httpd_uses(conn, EXTRA_WRITING)) {
+		stall(hc, conn);
+		return true;
+	}
+	if (plan->keep)
+		return true;
+	httpd_end_after_reply(hc, conn, plan->linger);
+	return false;
+}
+
+/* The connection has had its share of requests. */
+static bool
+answer_last(struct httpd_core *hc, struct corq_conn *conn, const struct httpd_plan *plan)
+{
+	struct httpd_plan last = *plan;
+
+	last.keep = false;
+	return answer(hc, conn, &last);
+}
+
+bool
+httpd_answer(struct httpd_core *hc, struct corq_conn *conn, const struct httpd_plan *plan)
+{
+	uint32_t max = hc->server->opts.max_requests;
+	uint64_t word;
+
+	if (httpd_extra_of(conn) != NULL)
+		forget_last(hc, conn);
+	word = httpd_stamp(httpd_word(conn), corq_core_now(hc->core));
+	word = ((word & ~WORD_FILE) | WORD_SERVED) + (1ull << WORD_REQUESTS_AT);
+	httpd_set_word(conn, word);
+	if (max != 0 && word >> WORD_REQUESTS_AT >= max)
+		return answer_last(hc, conn, plan);
+	return answer(hc, conn, plan);
+}
+
+void
+httpd_refuse(struct httpd_core *hc, struct corq_conn *conn, uint16_t status)
+{
+	const struct httpd_extra *extra = httpd_extra_of(conn);
+	struct httpd_plan plan = {.status = status, .linger = true};
+
+	hc->began_ns = corq_core_now(hc->core);
+	hc->line = "-";
+	hc->line_len = 1;
+	if (extra != NULL && extra->partial != NULL) {
+		hc->began_ns = extra->partial->began_ns;
+		hc->line_len = (uint32_t)httpd_request_line(
+			&extra->partial->req, hc->line_text, sizeof(hc->line_text));
+		hc->line = hc->line_text;
+	} else if (extra != NULL && (extra->uses & EXTRA_BODY) != 0) {
+		hc->counts.uploads_cut += extra->plan.upload;
+		hc->began_ns = extra->body_began_ns;
+		hc->line = memcpy(hc->line_text, extra->record.line, extra->record.line_len);
+		hc->line_len = extra->record.line_len;
+	}
+	httpd_partial_drop(hc, conn);
+	httpd_unuse(hc, conn, EXTRA_BODY);
+	httpd_answer(hc, conn, &plan);
 }
 
 /* ---- requests ---- */
 
-static struct httpd_plan
-plan_for(struct httpd_core *hc, const struct httpd_request *req)
-{
-	struct httpd_plan plan = {.status = req->status, .head = req->head};
-	char path[HTTPD_URL_MAX + sizeof("/index.html")];
-	ssize_t len;
-
-	plan.linger = plan.status != 200;
-	if (plan.linger)
-		return plan;
-	len = httpd_path_decode(req->url, req->url_len, path);
-	if (len < 0) {
-		plan.status = 400;
-		plan.linger = true;
-		return plan;
-	}
-	plan.keep = req->keep;
-	plan.linger = req->body != 0;
-	plan.file = httpd_site_find(&hc->server->site, path, (size_t)len);
-	if (plan.file == NULL)
-		plan.status = 404;
-	else if (plan.file->directory)
-		plan.status = 301;
-	return plan;
-}
-
-/* False: the connection is closed or ending. */
-static bool
-answer(struct httpd_core *hc, struct corq_conn *conn, const struct httpd_plan *plan, uint64_t skip)
-{
-	const struct httpd_file *sent = plan->status == 200 && !plan->head ? plan->file : NULL;
-	uint64_t word = stamp(word_of(conn), corq_core_now(hc->core));
-
-	word = (word & ~WORD_SKIP) | WORD_SERVED | skip << WORD_SKIP_AT;
-	set_word(conn, word);
-	if (!httpd_reply(hc, conn, plan))
-		return false;
-	word &= ~WORD_FILE;
-	if (sent != NULL)
-		word |= (uint64_t)(sent - hc->server->site.files + 1) << WORD_FILE_AT;
-	set_word(conn, word);
-	if (plan->keep)
-		return true;
-	end_after_reply(hc, conn, plan->linger);
-	return false;
-}
-
-/* A header that is not all there: it moves out of the core's scratch. */
-static bool
-keep_partial(struct httpd_core *hc, struct corq_conn *conn)
-{
-	static const struct httpd_plan busy = {.status = 503, .linger = true};
-	struct httpd_partial *partial = hc->free_partial;
-
-	if (partial == NULL) {
-		hc->counts.no_room++;
-		answer(hc, conn, &busy, 0);
-		return false;
-	}
-	hc->free_partial = partial->next_free;
-	partial->word = word_of(conn);
-	httpd_request_copy(&partial->req, &hc->scratch);
-	corq_conn_set_user(conn, partial);
-	corq_conn_set_deadline(hc->core, conn, corq_core_now(hc->core) + HEADER_NS);
-	return true;
-}
-
 static void
-remember(struct httpd_core *hc, const struct httpd_plan *plan, const char *data, size_t len)
+remember(struct httpd_core *hc, const char *data, size_t len)
 {
-	if (plan->status != 200 || len > HTTPD_CACHED_MAX)
+	const char *end;
+
+	if (!hc->plan.plain || len > HTTPD_CACHED_MAX)
 		return;
 	memcpy(hc->cached_bytes, data, len);
 	hc->cached_len = (uint32_t)len;
-	hc->cached = *plan;
+	memcpy(&hc->cached, &hc->plan, offsetof(struct httpd_plan, ranges));
+	end = memchr(data, '\r', len);
+	hc->cached_line = end != NULL ? (uint32_t)(end - data) : 0;
+}
+
+/* The line of a request that is complete, for the log. */
+static void
+note_line(struct httpd_core *hc, const struct httpd_request *req)
+{
+	if (hc->log == NULL)
+		return;
+	hc->line = hc->line_text;
+	hc->line_len = (uint32_t)httpd_request_line(req, hc->line_text, sizeof(hc->line_text));
 }
 
 /* Reads one request through the parser. False: stop reading this connection. */
 static bool
 serve_parsed(struct httpd_core *hc, struct corq_conn *conn, const struct iovec *iov, int n)
 {
-	struct httpd_partial *partial = partial_of(conn);
+	struct httpd_extra *extra = httpd_extra_of(conn);
+	struct httpd_partial *partial = extra != NULL ? extra->partial : NULL;
 	struct httpd_request *req = partial != NULL ? &partial->req : &hc->scratch;
-	struct httpd_plan plan;
+	uint64_t now = corq_core_now(hc->core);
 	size_t used = 0;
 
 	if (partial == NULL)
@@ -232,19 +165,27 @@ serve_parsed(struct httpd_core *hc, struct corq_conn *conn, const struct iovec *
 		used += httpd_request_feed(req, iov[i].iov_base, iov[i].iov_len);
 	if (req->status == 0) {
 		corq_conn_consume(hc->core, conn, used);
-		return partial != NULL || keep_partial(hc, conn);
+		if (partial != NULL)
+			return true;
+		corq_conn_set_deadline(hc->core, conn, now + hc->server->header_ns);
+		return httpd_partial_keep(hc, conn);
 	}
-	plan = plan_for(hc, req);
-	if (partial == NULL && used <= iov[0].iov_len && req->body == 0)
-		remember(hc, &plan, iov[0].iov_base, used);
+	httpd_plan_make(&hc->server->site, &hc->server->rules, req, &hc->plan);
+	hc->began_ns = partial != NULL ? partial->began_ns : now;
+	note_line(hc, req);
+	if (partial == NULL && used <= iov[0].iov_len)
+		remember(hc, iov[0].iov_base, used);
 	corq_conn_consume(hc->core, conn, used);
-	free_partial(hc, conn);
-	return answer(hc, conn, &plan, req->body);
+	if (hc->plan.body != 0)
+		return httpd_body_begin(hc, conn, req, &hc->plan);
+	httpd_partial_drop(hc, conn);
+	return httpd_answer(hc, conn, &hc->plan);
 }
 
 static bool
 serve_one(struct httpd_core *hc, struct corq_conn *conn)
 {
+	const struct httpd_extra *extra = httpd_extra_of(conn);
 	struct iovec iov[16];
 	uint32_t cached = hc->cached_len;
 	int n = corq_conn_peek(hc->core, conn, iov, 16);
@@ -253,9 +194,12 @@ serve_one(struct httpd_core *hc, struct corq_conn *conn)
 		return false;
 	if (cached != 0 && iov[0].iov_len >= cached &&
 		memcmp(iov[0].iov_base, hc->cached_bytes, cached) == 0 &&
-		partial_of(conn) == NULL) {
+		(extra == NULL || extra->partial == NULL)) {
 		corq_conn_consume(hc->core, conn, cached);
-		return answer(hc, conn, &hc->cached, 0);
+		hc->began_ns = corq_core_now(hc->core);
+		hc->line = hc->cached_bytes;
+		hc->line_len = hc->cached_line;
+		return httpd_answer(hc, conn, &hc->cached);
 	}
 	return serve_parsed(hc, conn, iov, n);
 }
@@ -264,24 +208,22 @@ serve_one(struct httpd_core *hc, struct corq_conn *conn)
 static bool
 serve(struct httpd_core *hc, struct corq_conn *conn)
 {
-	size_t readable;
+	while (corq_conn_readable(conn) != 0) {
+		uint64_t word = httpd_word(conn);
 
-	while ((readable = corq_conn_readable(conn)) != 0) {
-		uint64_t word = word_of(conn), skip = (word & WORD_SKIP) >> WORD_SKIP_AT;
-
-		if ((word & WORD_ENDING) != 0) {
-			drop_input(hc, conn);
+		if ((word & (WORD_ENDING | WORD_STALLED)) != 0) {
+			if ((word & WORD_STALLED) != 0)
+				return true;
+			httpd_drop_input(hc, conn);
 			return false;
 		}
-		if (skip != 0) {
-			skip = skip < readable ? skip : readable;
-			corq_conn_consume(hc->core, conn, skip);
-			set_word(conn, word - (skip << WORD_SKIP_AT));
+		if (httpd_uses(conn, EXTRA_BODY)) {
+			if (!httpd_body_read(hc, conn))
+				return false;
 			continue;
 		}
-		if (corq_conn_unsent(conn) > STALL_BYTES) {
-			set_word(conn, word | WORD_STALLED);
-			corq_conn_set_ops(conn, hc->core, &watching_ops);
+		if (corq_conn_unsent(conn) > HTTPD_STALL_BYTES) {
+			stall(hc, conn);
 			return true;
 		}
 		if (!serve_one(hc, conn))
@@ -295,138 +237,125 @@ serve(struct httpd_core *hc, struct corq_conn *conn)
 static void
 on_open(struct corq_core *core, struct corq_conn *conn)
 {
-	struct httpd_core *hc = hc_of(core);
+	struct httpd_core *hc = httpd_core_of(core);
 	uint64_t now = corq_core_now(core);
 
 	hc->counts.connections++;
-	set_word(conn, stamp(WORD_INLINE, now));
-	corq_conn_set_deadline(core, conn, now + IDLE_NS);
+	httpd_set_word(conn, httpd_stamp(WORD_INLINE, now));
+	corq_conn_set_deadline(core, conn, now + hc->server->idle_ns);
 }
 
 static void
 on_data(struct corq_core *core, struct corq_conn *conn)
 {
-	serve(hc_of(core), conn);
+	serve(httpd_core_of(core), conn);
 }
 
 static void
 on_peer_fin(struct corq_core *core, struct corq_conn *conn)
 {
-	struct httpd_core *hc = hc_of(core);
-	uint64_t word = word_of(conn);
+	struct httpd_core *hc = httpd_core_of(core);
+	uint64_t word = httpd_word(conn);
 
 	if ((word & WORD_STALLED) != 0) {
-		set_word(conn, word | WORD_PEER_FIN);
+		httpd_set_word(conn, word | WORD_PEER_FIN);
 		return;
 	}
 	if ((word & WORD_RESET) != 0 && corq_conn_unsent(conn) != 0)
 		return;
-	drop_input(hc, conn);
-	end_quiet(hc, conn);
+	httpd_drop_input(hc, conn);
+	httpd_end_quiet(hc, conn);
+}
+
+/* True: all of the answer is queued and the connection goes on. */
+static bool
+write_more(struct httpd_core *hc, struct corq_conn *conn)
+{
+	const struct httpd_extra *extra = httpd_extra_of(conn);
+	bool keep = extra->plan.keep, linger = extra->plan.linger;
+	uint64_t word;
+
+	if (!httpd_reply_more(hc, conn) || httpd_uses(conn, EXTRA_WRITING))
+		return false;
+	if (keep)
+		return true;
+	word = httpd_word(conn);
+	httpd_set_word(conn, word & ~(WORD_STALLED | WORD_PEER_FIN));
+	httpd_choose_ops(hc, conn);
+	if ((word & WORD_PEER_FIN) != 0)
+		httpd_end_quiet(hc, conn);
+	else
+		httpd_end_after_reply(hc, conn, linger);
+	return false;
+}
+
+/* The answers are on their way: requests that waited are read. */
+static void
+go_on(struct httpd_core *hc, struct corq_conn *conn)
+{
+	uint64_t word = httpd_word(conn), fin = word & WORD_PEER_FIN;
+
+	httpd_set_word(conn, word & ~(WORD_STALLED | WORD_PEER_FIN));
+	httpd_choose_ops(hc, conn);
+	if (!serve(hc, conn) || fin == 0)
+		return;
+	word = httpd_word(conn);
+	if ((word & WORD_STALLED) != 0)
+		httpd_set_word(conn, word | WORD_PEER_FIN);
+	else
+		httpd_end_quiet(hc, conn);
 }
 
 static void
 on_sent(struct corq_core *core, struct corq_conn *conn)
 {
-	struct httpd_core *hc = hc_of(core);
-	uint64_t word = word_of(conn);
+	struct httpd_core *hc = httpd_core_of(core);
+	uint64_t word = httpd_word(conn);
+	size_t unsent = corq_conn_unsent(conn);
 
+	if (unsent == 0 && httpd_uses(conn, EXTRA_LOGGED) && !httpd_uses(conn, EXTRA_WRITING)) {
+		httpd_record_end(
+			hc, conn, (word & WORD_ENDING) != 0 ? HTTPD_END_CLOSED : HTTPD_END_KEPT, 0);
+		httpd_choose_ops(hc, conn);
+	}
 	if ((word & WORD_RESET) != 0) {
-		if (corq_conn_unsent(conn) == 0)
+		if (unsent == 0)
 			corq_conn_abort(core, conn);
 		return;
 	}
-	if ((word & WORD_STALLED) == 0 || corq_conn_unsent(conn) > STALL_BYTES / 2)
+	if ((word & WORD_STALLED) == 0 || unsent > HTTPD_STALL_BYTES / 2)
 		return;
-	set_word(conn, word & ~(WORD_STALLED | WORD_PEER_FIN));
-	corq_conn_set_ops(conn, core, &httpd_ops);
-	if (!serve(hc, conn) || (word & WORD_PEER_FIN) == 0)
-		return;
-	word = word_of(conn);
-	if ((word & WORD_STALLED) != 0)
-		set_word(conn, word | WORD_PEER_FIN);
-	else
-		end_quiet(hc, conn);
-}
-
-static void
-on_timer(struct corq_core *core, struct corq_conn *conn)
-{
-	static const struct httpd_plan late = {.status = 408, .linger = true};
-	struct httpd_core *hc = hc_of(core);
-	uint64_t now = corq_core_now(core), word = word_of(conn);
-
-	if ((word & WORD_RESET) != 0) {
-		corq_conn_abort(core, conn);
-	} else if ((word & WORD_ENDING) != 0) {
-		drop_input(hc, conn);
-		if (corq_conn_unsent(conn) != 0) /* TCP gives up on who takes nothing */
-			corq_conn_set_deadline(core, conn, now + LINGER_NS);
-		else
-			corq_conn_close(core, conn);
-	} else if (partial_of(conn) != NULL) {
-		hc->counts.header_late++;
-		free_partial(hc, conn);
-		answer(hc, conn, &late, 0);
-	} else if (corq_conn_unsent(conn) != 0 || since(word, now) < IDLE_NS) {
-		/* One deadline serves all requests of a connection; it moves on when it fires.
-		 * TCP itself gives up on a peer that takes nothing. */
-		corq_conn_set_deadline(core, conn,
-			now + SECOND_NS + IDLE_NS -
-				(since(word, now) < IDLE_NS ? since(word, now) : 0));
-	} else {
-		hc->counts.idle_closed++;
-		end_quiet(hc, conn);
-	}
-}
-
-/* It did not end in order: what was the peer not seen to get? */
-static void
-count_unacked(struct httpd_core *hc, struct corq_conn *conn)
-{
-	uint64_t word = word_of(conn), index = (word & WORD_FILE) >> WORD_FILE_AT, bytes;
-	struct httpd_unacked lost = {0, 0};
-	const struct httpd_file *file;
-	struct corq_conn_info info;
-
-	if ((word & WORD_SERVED) == 0)
-		return;
-	corq_conn_get_info(hc->core, conn, &info);
-	bytes = (uint64_t)info.unacked_bytes + info.unsent_bytes;
-	if (info.fin_sent && bytes != 0)
-		bytes--; /* the FIN */
-	if (index != 0) {
-		file = &hc->server->site.files[index - 1];
-		lost = httpd_unacked(bytes, hc->first_len[1] + file->head_len, file->len);
-	} else if (bytes != 0) {
-		lost.responses = 1;
-	}
-	hc->counts.cut_short += lost.responses;
-	hc->counts.bytes_lost += lost.body;
+	if (!httpd_uses(conn, EXTRA_WRITING) || write_more(hc, conn))
+		go_on(hc, conn);
 }
 
 static void
 on_close(struct corq_core *core, struct corq_conn *conn, int reason)
 {
-	struct httpd_core *hc = hc_of(core);
-
-	if (reason != 0)
-		count_unacked(hc, conn);
-	free_partial(hc, conn);
+	httpd_closed(httpd_core_of(core), conn, reason);
 }
 
 const struct corq_ops httpd_ops = {
 	.on_open = on_open,
 	.on_data = on_data,
 	.on_peer_fin = on_peer_fin,
-	.on_timer = on_timer,
+	.on_timer = httpd_timer,
 	.on_close = on_close,
 };
 
-/* As httpd_ops, with on_sent: of connections that wait for the peer to take answers. */
+/* Of connections that wait for the peer to take answers: nothing is read. */
 static const struct corq_ops watching_ops = {
 	.on_sent = on_sent,
 	.on_peer_fin = on_peer_fin,
-	.on_timer = on_timer,
+	.on_timer = httpd_timer,
+	.on_close = on_close,
+};
+
+/* Of connections whose answer the log waits for. */
+static const struct corq_ops logged_ops = {
+	.on_data = on_data,
+	.on_sent = on_sent,
+	.on_peer_fin = on_peer_fin,
+	.on_timer = httpd_timer,
 	.on_close = on_close,
 };

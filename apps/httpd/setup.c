@@ -3,29 +3,11 @@
  * setup.c - starting and ending the server, and adding its counters up. See server.h. Main thread,
  * but httpd_core_start.
  */
-#include "httpd/core.h"
+#include "httpd/state.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-
-static int
-make_partials(struct httpd_core *hc)
-{
-	size_t len = HTTPD_PARTIALS * sizeof(struct httpd_partial);
-	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	if (p == MAP_FAILED)
-		return -ENOMEM;
-	hc->partials = p;
-	for (int i = HTTPD_PARTIALS - 1; i >= 0; i--) {
-		hc->partials[i].next_free = hc->free_partial;
-		hc->free_partial = &hc->partials[i];
-	}
-	return 0;
-}
 
 static int
 make_cores(struct httpd_server *server)
@@ -43,10 +25,34 @@ make_cores(struct httpd_server *server)
 		server->cores[i] = hc;
 		hc->server = server;
 		httpd_request_settings(&hc->settings);
-		if (make_partials(hc) != 0)
+		httpd_body_settings(&hc->body_settings);
+		hc->log_every = hc->log_wait = server->opts.log_every;
+		if (server->opts.log != NULL)
+			hc->log = httpd_log_ring(server->opts.log, i);
+		if (httpd_state_create(hc, server->opts.max_conns) != 0)
 			return -ENOMEM;
 	}
 	return 0;
+}
+
+static uint64_t
+seconds_or(uint32_t seconds, uint32_t normal)
+{
+	return (seconds != 0 ? seconds : normal) * HTTPD_SECOND_NS;
+}
+
+static void
+take_opts(struct httpd_server *server, const struct httpd_opts *opts)
+{
+	server->opts = *opts;
+	if (opts->max_conns == 0)
+		server->opts.max_conns = 65536;
+	server->header_ns = seconds_or(opts->header_s, HTTPD_HEADER_S);
+	server->idle_ns = seconds_or(opts->idle_s, HTTPD_IDLE_S);
+	server->send_ns = seconds_or(opts->send_s, HTTPD_SEND_S);
+	server->rules.upload = opts->upload;
+	server->rules.upload_max = opts->upload_max != 0 ? opts->upload_max : HTTPD_UPLOAD_MAX;
+	server->rules.upload_digest = opts->upload_digest;
 }
 
 int
@@ -57,9 +63,10 @@ httpd_server_create(
 	int rc = -ENOMEM;
 
 	if (server != NULL) {
-		server->opts = *opts;
+		take_opts(server, opts);
 		rc = opts->fixed ? httpd_site_fixed(&server->site, opts->size, err, err_len)
-				 : httpd_site_load(&server->site, opts->dir, err, err_len);
+				 : httpd_site_load(
+					   &server->site, opts->dir, !opts->no_list, err, err_len);
 		if (rc != 0) {
 			httpd_server_destroy(server);
 			return rc;
@@ -71,7 +78,8 @@ httpd_server_create(
 		httpd_server_destroy(server);
 		return rc;
 	}
-	rc = httpd_site_register(&server->site, opts->inst);
+	rc = corq_mem_register(opts->inst, server->site.arena, server->site.arena_len, NULL, NULL,
+		&server->site.mem);
 	if (rc != 0) {
 		snprintf(err, err_len, "cannot register %zu bytes of content with the device",
 			server->site.arena_len);
@@ -114,13 +122,8 @@ httpd_server_counts(const struct httpd_server *server, struct httpd_counts *coun
 uint64_t
 httpd_server_files(const struct httpd_server *server, uint64_t *skipped)
 {
-	uint64_t n = 0;
-
 	*skipped = server->site.skipped;
-
-	for (size_t i = 0; i < server->site.count; i++)
-		n += !server->site.files[i].directory;
-	return n;
+	return server->site.served;
 }
 
 void
@@ -131,8 +134,8 @@ httpd_server_destroy(struct httpd_server *server)
 	for (unsigned i = 0; server->cores != NULL && i < server->n_cores; i++) {
 		struct httpd_core *hc = server->cores[i];
 
-		if (hc != NULL && hc->partials != NULL)
-			munmap(hc->partials, HTTPD_PARTIALS * sizeof(*hc->partials));
+		if (hc != NULL)
+			httpd_state_destroy(hc);
 		free(hc);
 	}
 	free(server->cores);

@@ -4,6 +4,7 @@
  * end the server with SIGBUS, and a device cannot send from the page cache.
  */
 #include "httpd/site.h"
+#include "httpd/list.h"
 #include "httpd/path.h"
 
 #include <dirent.h>
@@ -15,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define DEPTH_MAX  32
@@ -27,8 +29,15 @@ struct walk {
 	struct httpd_site *site;
 	const char *root; /* as realpath gives it */
 	size_t root_len, bytes;
+	struct page *pages; /* listings, before they go to the arena */
+	size_t n_pages;
 	char *err;
 	size_t err_len;
+};
+
+struct page {
+	char *text;
+	size_t len;
 };
 
 static size_t
@@ -41,12 +50,50 @@ hash(const char *path, size_t len)
 	return (size_t)(h ^ (h >> 32));
 }
 
+/* Of the content: two files of one length with one hash would have to be made on purpose. */
+static void
+set_etag(struct httpd_file *file)
+{
+	uint64_t h = file->len, word;
+	size_t at = 0;
+
+	for (; at < file->len; at += sizeof(word)) {
+		size_t n = file->len - at < sizeof(word) ? file->len - at : sizeof(word);
+
+		word = 0;
+		memcpy(&word, file->body + at, n);
+		h = (h ^ word) * 0x9fb21c651e98df25ull;
+		h ^= h >> 29;
+	}
+	snprintf(file->etag, sizeof(file->etag), "\"%zx-%016llx\"", file->len,
+		(unsigned long long)h);
+	file->validators.etag = file->etag;
+}
+
+/* What is sent with each 200 of a file of a directory. */
+static void
+set_validators(struct httpd_file *file, time_t now)
+{
+	char date[40] = "";
+	struct tm tm;
+
+	set_etag(file);
+	if (file->validators.modified > now)
+		file->validators.modified = now; /* RFC 9110 8.8.2.1 */
+	file->validators.date_strong = file->validators.modified < now;
+	gmtime_r(&file->validators.modified, &tm);
+	strftime(date, sizeof(date), "%a, %d %b %Y %H:%M:%S GMT", &tm);
+	file->shared_len = (uint16_t)snprintf(file->head, sizeof(file->head),
+		"Accept-Ranges: bytes\r\nETag: %s\r\nLast-Modified: %s\r\n", file->etag, date);
+}
+
 static void
 set_head(struct httpd_file *file)
 {
-	file->head_len = (unsigned)snprintf(file->head, sizeof(file->head),
-		"Content-Type: %s\r\nContent-Length: %zu\r\n\r\n", httpd_path_type(file->path),
-		file->len);
+	int n = snprintf(file->head + file->shared_len, sizeof(file->head) - file->shared_len,
+		"Content-Type: %s\r\nContent-Length: %zu\r\n\r\n", file->type, file->len);
+
+	file->head_len = (uint16_t)(file->shared_len + n);
 }
 
 static struct httpd_file *
@@ -104,6 +151,8 @@ httpd_site_fixed(struct httpd_site *site, size_t size, char *err, size_t err_len
 	for (size_t i = 0; i < size; i++)
 		site->arena[i] = text[i % (sizeof(text) - 1)];
 	file->body = site->arena;
+	site->served = 1;
+	strcpy(file->type, httpd_type(file->path));
 	set_head(file);
 	return 0;
 }
@@ -115,6 +164,12 @@ fail(struct walk *w, int error, const char *path)
 {
 	snprintf(w->err, w->err_len, "'%s': %s", path, strerror(error));
 	return -error;
+}
+
+static size_t
+aligned(size_t len)
+{
+	return (len + ALIGN - 1) / ALIGN * ALIGN;
 }
 
 static bool
@@ -132,8 +187,10 @@ static int
 walk_entry(struct walk *w, char *path, size_t len, size_t name_len, int depth)
 {
 	struct httpd_file *file;
+	size_t index = w->site->count;
 	struct stat st;
 	bool link;
+	int rc;
 
 	if (lstat(path, &st) != 0)
 		return fail(w, errno, path);
@@ -152,8 +209,14 @@ walk_entry(struct walk *w, char *path, size_t len, size_t name_len, int depth)
 	if (file == NULL)
 		return fail(w, ENOMEM, path);
 	file->directory = S_ISDIR(st.st_mode);
-	w->bytes += (file->len + ALIGN - 1) / ALIGN * ALIGN;
-	return file->directory ? walk_dir(w, path, len, depth + 1) : 0;
+	file->validators.modified = st.st_mtime;
+	w->site->served += !file->directory;
+	w->bytes += aligned(file->len);
+	if (!file->directory)
+		return 0;
+	rc = walk_dir(w, path, len, depth + 1);
+	w->site->files[index].subtree_end = (uint32_t)w->site->count; /* the array may have moved */
+	return rc;
 }
 
 static int
@@ -211,7 +274,6 @@ read_file(struct walk *w, struct httpd_file *file, char *to)
 		return fail(w, error, path);
 	file->len = at; /* shorter if somebody cut it meanwhile */
 	file->body = to;
-	set_head(file);
 	return 0;
 }
 
@@ -250,29 +312,134 @@ look_up(const struct httpd_site *site, const char *path, size_t len)
 	return NULL;
 }
 
-static void
-mark_indexed(struct httpd_site *site)
+static bool
+has_index(const struct httpd_site *site, const char *dir)
 {
 	char path[PATH_LIMIT + sizeof(index_name) + 2];
+	int n = snprintf(path, sizeof(path), "%s/%s", dir, index_name);
+	const struct httpd_file *index = look_up(site, path, (size_t)n);
 
-	for (size_t i = 0; i < site->count; i++) {
-		struct httpd_file *file = &site->files[i];
-		int n = snprintf(path, sizeof(path), "%s/%s", file->path, index_name);
-		const struct httpd_file *index;
+	return index != NULL && !index->directory;
+}
 
-		if (!file->directory)
-			continue;
-		index = look_up(site, path, (size_t)n);
-		file->has_index = index != NULL && !index->directory;
+/* ---- listings ---- */
+
+static int
+make_page(struct walk *w, const char *path, size_t first, size_t end)
+{
+	struct page *page = &w->pages[w->n_pages];
+	FILE *out = open_memstream(&page->text, &page->len);
+	char name[PATH_LIMIT + 3];
+	struct httpd_file *file;
+	int rc;
+
+	if (out == NULL)
+		return -ENOMEM;
+	w->n_pages++;
+	rc = httpd_list_write(out, path, w->site->files, first, end);
+	if (fclose(out) != 0 || rc != 0)
+		return -ENOMEM;
+	snprintf(name, sizeof(name), "%s/", path);
+	file = add(w->site, name, page->len);
+	if (file == NULL)
+		return -ENOMEM;
+	file->listing = true;
+	file->validators.modified = time(NULL);
+	w->bytes += aligned(page->len);
+	return 0;
+}
+
+/* Marks the directories that are there; makes the pages of those without an index. */
+static int
+make_pages(struct walk *w, bool list)
+{
+	struct httpd_site *site = w->site;
+	size_t entries = site->count, directories = 1;
+	int rc = 0;
+
+	for (size_t i = 0; i < entries; i++)
+		directories += site->files[i].directory;
+	w->pages = calloc(directories, sizeof(*w->pages));
+	if (w->pages == NULL)
+		return -ENOMEM;
+	if (list && !has_index(site, ""))
+		rc = make_page(w, "", 0, entries);
+	for (size_t i = 0; rc == 0 && i < entries; i++) {
+		const struct httpd_file *dir = &site->files[i];
+		bool index = dir->directory && has_index(site, dir->path);
+
+		site->files[i].shown = dir->directory && (index || list);
+		if (dir->directory && list && !index)
+			rc = make_page(w, dir->path, i + 1, dir->subtree_end);
 	}
+	return rc;
+}
+
+static void
+free_pages(struct walk *w)
+{
+	for (size_t i = 0; i < w->n_pages; i++)
+		free(w->pages[i].text);
+	free(w->pages);
+}
+
+/* ---- all of it ---- */
+
+static int
+fill_arena(struct walk *w)
+{
+	struct httpd_site *site = w->site;
+	time_t now = time(NULL);
+	size_t at = 0, page = 0;
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < site->count; i++) {
+		struct httpd_file *file = &site->files[i];
+
+		if (file->directory)
+			continue;
+		if (file->listing) {
+			file->body = memcpy(site->arena + at, w->pages[page++].text, file->len);
+			strcpy(file->type, "text/html; charset=utf-8");
+		} else {
+			rc = read_file(w, file, site->arena + at);
+			if (rc == 0)
+				httpd_type_field(file->path, file->body, file->len, file->type);
+		}
+		if (rc == 0) {
+			set_validators(file, now);
+			set_head(file);
+		}
+		at += aligned(file->len);
+	}
+	return rc;
+}
+
+static int
+build(struct walk *w, bool list)
+{
+	int rc = make_table(w->site);
+
+	if (rc == 0)
+		rc = make_pages(w, list);
+	if (rc == 0)
+		rc = make_arena(w->site, w->bytes);
+	free(w->site->table); /* now with the pages in it */
+	if (rc == 0)
+		rc = make_table(w->site);
+	else
+		w->site->table = NULL;
+	if (rc != 0)
+		snprintf(w->err, w->err_len, "not enough memory for the %zu bytes in '%s'",
+			w->bytes, w->root);
+	return rc == 0 ? fill_arena(w) : rc;
 }
 
 int
-httpd_site_load(struct httpd_site *site, const char *dir, char *err, size_t err_len)
+httpd_site_load(struct httpd_site *site, const char *dir, bool list, char *err, size_t err_len)
 {
 	char root[PATH_MAX], path[PATH_MAX + 1];
 	struct walk w = {.site = site, .root = root, .err = err, .err_len = err_len};
-	size_t at = 0;
 	int rc = 0;
 
 	memset(site, 0, sizeof(*site));
@@ -285,27 +452,12 @@ httpd_site_load(struct httpd_site *site, const char *dir, char *err, size_t err_
 		return -EINVAL;
 	}
 	rc = walk_dir(&w, path, w.root_len, 0);
-	if (rc == 0 && (make_arena(site, w.bytes) != 0 || make_table(site) != 0)) {
-		snprintf(err, err_len, "not enough memory for the %zu bytes in '%s'", w.bytes, dir);
-		rc = -ENOMEM;
-	}
 	if (rc == 0)
-		mark_indexed(site);
-	for (size_t i = 0; rc == 0 && i < site->count; i++) {
-		if (site->files[i].directory)
-			continue;
-		rc = read_file(&w, &site->files[i], site->arena + at);
-		at += (site->files[i].len + ALIGN - 1) / ALIGN * ALIGN;
-	}
+		rc = build(&w, list);
+	free_pages(&w);
 	if (rc != 0)
 		httpd_site_free(site);
 	return rc;
-}
-
-int
-httpd_site_register(struct httpd_site *site, struct corq_instance *inst)
-{
-	return corq_mem_register(inst, site->arena, site->arena_len, NULL, NULL, &site->mem);
 }
 
 void
@@ -329,8 +481,12 @@ httpd_site_find(const struct httpd_site *site, char *path, size_t len)
 		return &site->files[0];
 	if (path[len - 1] == '/') {
 		memcpy(path + len, index_name, sizeof(index_name));
-		len += sizeof(index_name) - 1;
+		file = look_up(site, path, len + sizeof(index_name) - 1);
+		if (file != NULL && !file->directory)
+			return file;
+		path[len] = '\0';
+		return look_up(site, path, len); /* a listing */
 	}
 	file = look_up(site, path, len);
-	return file != NULL && file->directory && !file->has_index ? NULL : file;
+	return file != NULL && file->directory && !file->shown ? NULL : file;
 }

@@ -264,6 +264,34 @@ test_text_of_failures(void **state)
 		    "HTML transferred:       1 bytes\n");
 }
 
+/* -d -S: as printed by Debian's ab for two requests of 1.2 s and 12 s. */
+static void
+test_text_averages(void **state)
+{
+	struct ab_report r = {.server = "s", .host = "h", .path = "/", .port = 80, .done = 2};
+	char *text = NULL, *times;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	(void)state;
+	assert_non_null(out);
+	r.no_percentages = r.no_deviation = true;
+	r.times.processing = row(1200100, 6603000, 7639000.0, 12005500, 12005500);
+	r.times.waiting = row(1200100, 6601000, 7639000.0, 12001500, 12001500);
+	r.times.total = row(1200500, 6603400, 7639000.0, 12005600, 12005600);
+	ab_report_print(out, &r);
+	fclose(out);
+	times = strstr(text, "\nConnection Times");
+	assert_non_null(times);
+	assert_string_equal(times, "\nConnection Times (ms)\n"
+				   "              min   avg   max\n"
+				   "Connect:        0     0    0\n"
+				   "Processing:  1200  660312006\n"
+				   "Waiting:     1200  660112002\n"
+				   "Total:       1201  660312006\n");
+	free(text);
+}
+
 int
 main(void)
 {
@@ -273,6 +301,7 @@ main(void)
 		cmocka_unit_test(test_sorting),
 		cmocka_unit_test(test_text),
 		cmocka_unit_test(test_text_of_failures),
+		cmocka_unit_test(test_text_averages),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,7 +12,8 @@
 
 #include "ab/response.h"
 
-#define OK "HTTP/1.1 200 OK\r\nServer: s\r\n"
+#define OK   "HTTP/1.1 200 OK\r\nServer: s\r\n"
+#define KEEP OK "Connection: keep-alive\r\n"
 
 static struct ab_resp
 feed(struct ab_resp_core *core, const char *text, size_t len, size_t cut)
@@ -37,8 +38,7 @@ same(const struct ab_resp *a, const struct ab_resp *b)
 	assert_int_equal(a->keep, b->keep);
 	assert_int_equal(a->extra, b->extra);
 	assert_int_equal(a->left, b->left);
-	if (a->mode != AB_RESP_GARBAGE)
-		assert_int_equal(a->body, b->body);
+	assert_int_equal(a->body, b->body);
 }
 
 /* Cut anywhere, twice over with the cache warm, the result is the same. */
@@ -79,25 +79,31 @@ test_lengths(void **state)
 	struct ab_resp resp;
 
 	(void)state;
-	expect(OK "Content-Length: 5\r\n\r\nabcde", AB_RESP_DONE, 200, 5, true);
-	expect(OK "Content-Length: 5\r\n\r\nabcd", AB_RESP_LENGTH, 200, 4, true);
-	expect(OK "Content-Length: 0\r\n\r\n", AB_RESP_DONE, 200, 0, true);
+	expect(KEEP "Content-Length: 5\r\n\r\nabcde", AB_RESP_DONE, 200, 5, true);
+	expect(KEEP "Content-Length: 5\r\n\r\nabcd", AB_RESP_LENGTH, 200, 4, true);
+	expect(KEEP "Content-Length: 0\r\n\r\n", AB_RESP_DONE, 200, 0, true);
 	expect(OK "Connection: close\r\nContent-Length: 1\r\n\r\na", AB_RESP_DONE, 200, 1, false);
 	expect("HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\na", AB_RESP_DONE, 200, 1, false);
 	expect("HTTP/1.0 200 OK\r\nConnection: Keep-Alive\r\nContent-Length: 1\r\n\r\na",
 		AB_RESP_DONE, 200, 1, true);
 	expect("HTTP/1.0 200 OK\nContent-Length: 2\n\nab", AB_RESP_DONE, 200, 2, false);
-	expect(OK "\r\nabc", AB_RESP_TO_END, 200, 3, false);
-	expect("HTTP/1.1 204 No Content\r\n\r\n", AB_RESP_DONE, 204, 0, true);
-	expect("HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n", AB_RESP_DONE, 304, 0,
+	expect(KEEP "\r\nabc", AB_RESP_TO_END, 200, 3, false);
+	expect("HTTP/1.1 204 No Content\r\nConnection: Keep-Alive\r\n\r\n", AB_RESP_DONE, 204, 0,
 		true);
-	expect("HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno", AB_RESP_DONE, 404, 2, true);
-	expect("HTTP/1.1 100 Continue\r\n\r\n" OK "Content-Length: 2\r\n\r\nab", AB_RESP_DONE, 200,
-		2, true);
-	resp = all_ways(true, true, OK "Content-Length: 5000\r\n\r\n");
+	expect("HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\nConnection: Keep-Alive\r\n\r\n",
+		AB_RESP_DONE, 304, 0, true);
+	expect("HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno", AB_RESP_DONE, 404, 2,
+		false);
+	/* The request is HTTP/1.0: HTTP/1.1 in the answer keeps nothing by itself. */
+	expect(OK "Content-Length: 5\r\n\r\nabcde", AB_RESP_DONE, 200, 5, false);
+	expect("HTTP/1.1 100 Continue\r\n\r\n" KEEP "Content-Length: 2\r\n\r\nab", AB_RESP_DONE,
+		200, 2, true);
+	resp = all_ways(true, true, KEEP "Content-Length: 5000\r\n\r\n");
 	assert_int_equal(resp.mode, AB_RESP_DONE);
 	assert_true(resp.keep);
-	resp = all_ways(false, false, OK "Content-Length: 1\r\n\r\na");
+	resp = all_ways(true, true, OK "Content-Length: 5000\r\n\r\n");
+	assert_false(resp.keep);
+	resp = all_ways(false, false, KEEP "Content-Length: 1\r\n\r\na");
 	assert_false(resp.keep);
 }
 
@@ -107,11 +113,16 @@ test_chunked(void **state)
 	struct ab_resp resp;
 
 	(void)state;
-	expect(OK "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", AB_RESP_DONE, 200, 13,
+	expect(KEEP "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", AB_RESP_DONE, 200,
+		13, true);
+	expect(KEEP "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n", AB_RESP_CHUNKED, 200, 8,
 		true);
-	expect(OK "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n", AB_RESP_CHUNKED, 200, 8, true);
-	resp = all_ways(false, true, OK "Transfer-Encoding: chunked\r\n\r\nzz\r\n");
+	/* Garbage among the chunks: the header was there, so all of it is body. */
+	resp = all_ways(false, true, OK "Transfer-Encoding: chunked\r\n\r\nzz\r\nmore");
 	assert_int_equal(resp.mode, AB_RESP_GARBAGE);
+	assert_int_equal(resp.status, 200);
+	assert_int_equal(resp.body, 8);
+	assert_true(ab_resp_headed(&resp));
 	assert_false(ab_resp_complete_at_end(&resp));
 }
 
@@ -139,8 +150,19 @@ test_garbage(void **state)
 	(void)state;
 	resp = all_ways(false, true, "SSH-2.0-OpenSSH_9.2\r\n");
 	assert_int_equal(resp.mode, AB_RESP_GARBAGE);
-	resp = all_ways(false, true, OK "Content-Length: x\r\n\r\n");
+	assert_int_equal(resp.body, 0);
+	assert_false(ab_resp_headed(&resp));
+	/* As in ab the body begins after the first blank line, and without a status it is 500. */
+	resp = all_ways(false, true, "SSH-2.0\r\n\r\nfive!");
+	assert_int_equal(resp.body, 5);
+	assert_int_equal(resp.status, 500);
+	assert_true(ab_resp_headed(&resp));
+	resp = all_ways(false, true, "\x01\n\nfour");
+	assert_int_equal(resp.body, 4);
+	resp = all_ways(false, true, OK "Content-Length: x\r\n\r\nabc");
 	assert_int_equal(resp.mode, AB_RESP_GARBAGE);
+	assert_int_equal(resp.body, 3);
+	assert_int_equal(resp.status, 200);
 	memset(big, 'a', sizeof(big));
 	memcpy(big, OK "X: ", strlen(OK "X: "));
 	ab_resp_core_init(&core, false, true);
@@ -148,6 +170,33 @@ test_garbage(void **state)
 	assert_int_equal(resp.mode, AB_RESP_GARBAGE);
 	resp = feed(&core, big, sizeof(big), sizeof(big) / 2);
 	assert_int_equal(resp.mode, AB_RESP_GARBAGE);
+}
+
+/* A header in pieces is put together for those who print it, for one connection at a time. */
+static void
+test_joined(void **state)
+{
+	static const char text[] = KEEP "Content-Length: 1\r\n\r\na";
+	size_t header = sizeof(text) - 2;
+	struct ab_resp_core core;
+	struct ab_resp one, two;
+	llhttp_t parsers[2];
+
+	(void)state;
+	for (size_t cut = 1; cut < header; cut++) {
+		ab_resp_core_init(&core, false, true);
+		ab_resp_start(&one);
+		ab_resp_start(&two);
+		ab_resp_feed(&core, &one, &parsers[0], text, cut);
+		assert_null(core.header);
+		ab_resp_feed(&core, &two, &parsers[1], text, cut);
+		ab_resp_feed(&core, &two, &parsers[1], text + cut, header + 1 - cut);
+		assert_null(core.header);
+		ab_resp_feed(&core, &one, &parsers[0], text + cut, header + 1 - cut);
+		assert_int_equal(core.header_len, header);
+		assert_memory_equal(core.header, text, header);
+		same(&one, &two);
+	}
 }
 
 /* The cache holds the last header only, and a longer one that starts alike is not mistaken. */
@@ -181,6 +230,7 @@ main(void)
 		cmocka_unit_test(test_chunked),
 		cmocka_unit_test(test_extra),
 		cmocka_unit_test(test_garbage),
+		cmocka_unit_test(test_joined),
 		cmocka_unit_test(test_cache),
 	};
 

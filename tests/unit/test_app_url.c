@@ -127,6 +127,7 @@ test_request(void **state)
 	request_is(&opts, 8099,
 		"GET /p HTTP/1.0\r\nConnection: Keep-Alive\r\nX: 1\r\nAccept: a\r\n"
 		"Host: h:8099\r\nUser-Agent: corq/" CORQ_VERSION "\r\n\r\n");
+	opts.method = "POST";
 	opts.body = (char *)"abc";
 	opts.body_len = 3;
 	opts.headers = (char *)"Host: z\r\n";
@@ -142,6 +143,32 @@ test_request(void **state)
 		"z\r\n\r\nabc");
 }
 
+/* The whole URL for a proxy, then Connection, Cookie and authorizations, as Debian's ab does. */
+static void
+test_request_by_proxy(void **state)
+{
+	struct ab_options opts;
+
+	(void)state;
+	memset(&opts, 0, sizeof(opts));
+	opts.via_proxy = true;
+	opts.url_text = "http://h:8099/p";
+	opts.cookies = (char *)"a=b; c=d";
+	opts.auth = (char *)"Authorization: Basic eDp5\r\nProxy-Authorization: Basic dTpw\r\n";
+	opts.keepalive = true;
+	opts.method = "HEAD";
+	request_is(&opts, 8099,
+		"HEAD http://h:8099/p HTTP/1.0\r\nConnection: Keep-Alive\r\nCookie: a=b; c=d\r\n"
+		"Authorization: Basic eDp5\r\nProxy-Authorization: Basic dTpw\r\n"
+		"Host: h:8099\r\nUser-Agent: corq/" CORQ_VERSION "\r\nAccept: */*\r\n\r\n");
+	opts.url_text = "h:8099/p"; /* ab would send it like this, which no proxy takes */
+	opts.cookies = opts.auth = NULL;
+	opts.keepalive = false;
+	request_is(&opts, 8099,
+		"HEAD http://h:8099/p HTTP/1.0\r\nHost: h:8099\r\nUser-Agent: corq/" CORQ_VERSION
+		"\r\nAccept: */*\r\n\r\n");
+}
+
 int
 main(void)
 {
@@ -151,6 +178,7 @@ main(void)
 		cmocka_unit_test(test_reasons),
 		cmocka_unit_test(test_addr),
 		cmocka_unit_test(test_request),
+		cmocka_unit_test(test_request_by_proxy),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

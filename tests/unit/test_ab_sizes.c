@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_ab_sizes.c - what a run of corq ab needs from -c, whether its addresses are enough, and the
+ * text of the progress bar.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "ab/progress.h"
+#include "ab/sizes.h"
+
+static void
+test_sizes(void **state)
+{
+	struct ab_sizes s;
+
+	(void)state;
+	ab_sizes_find(1, 1, 1, true, &s);
+	assert_int_equal(s.max_conns, 65536);
+	assert_int_equal(s.addresses, 1);
+	assert_string_equal(s.range, "");
+	ab_sizes_find(32256, 1, 1000000, true, &s); /* twice that are the ports of one */
+	assert_int_equal(s.addresses, 1);
+	ab_sizes_find(32257, 1, 1000000, true, &s);
+	assert_int_equal(s.addresses, 2);
+	assert_string_equal(s.range, "10.0.0.1-10.0.0.2/16");
+	ab_sizes_find(32767, 1, 1000000, true, &s);
+	assert_int_equal(s.max_conns, 65536);
+	ab_sizes_find(32768, 1, 1000000, true, &s);
+	assert_int_equal(s.max_conns, 131072);
+	ab_sizes_find(1000000, 1, 1000000, false, &s);
+	assert_int_equal(s.addresses, 32);
+	assert_string_equal(s.range, "");
+	ab_sizes_find(1u << 22, 1, 10000000000ull, true, &s); /* the largest -c */
+	assert_int_equal(s.addresses, 131);
+	assert_string_equal(s.range, "10.0.0.1-10.0.0.131/16");
+	assert_int_equal(s.max_conns, 1u << 24);
+	assert_true(s.bytes > 5ull << 30 && s.bytes < 8ull << 30);
+	ab_sizes_find(1u << 22, 4, 10000000000ull, true, &s);
+	assert_int_equal(s.max_conns, 1u << 22);
+}
+
+static void
+test_apply(void **state)
+{
+	struct ab_options opts = {.requests = 100000, .concurrency = 100000};
+	struct ab_sizes s;
+
+	(void)state;
+	assert_int_equal(ab_sizes_apply(&opts, true, &s), APP_OK);
+	assert_string_equal(opts.device.config.ip, "10.0.0.1-10.0.0.4/16");
+	assert_int_equal(opts.device.config.max_conns, 262144);
+	opts.device.config.ip = "10.0.0.9/16"; /* what was asked for stays */
+	opts.device.config.max_conns = 100000;
+	assert_int_equal(ab_sizes_apply(&opts, true, &s), APP_OK);
+	assert_string_equal(opts.device.config.ip, "10.0.0.9/16");
+	assert_int_equal(opts.device.config.max_conns, 100000);
+	assert_int_equal(ab_sizes_check(&opts, 1), APP_USAGE);
+	assert_non_null(strstr(app_last_error(), "-c 100000 needs 2 addresses"));
+	assert_int_equal(ab_sizes_check(&opts, 2), APP_OK);
+	opts.concurrency = AB_PORTS;
+	assert_int_equal(ab_sizes_check(&opts, 1), APP_OK);
+	opts.concurrency++;
+	assert_int_equal(ab_sizes_check(&opts, 1), APP_USAGE);
+}
+
+static void
+bar_is(const struct ab_progress_view *v, unsigned columns, const char *want)
+{
+	char line[256];
+
+	ab_progress_line(v, columns, line, sizeof(line));
+	assert_string_equal(line, want);
+	assert_true(strlen(line) <= columns);
+}
+
+static void
+test_bar(void **state)
+{
+	struct ab_progress_view v = {.requests = 1000, .seconds = 0.2};
+
+	(void)state;
+	bar_is(&v, 79, "[>                             ]   0 %  0/s  p99 ?  0 failed  ETA ?");
+	v = (struct ab_progress_view){.done = 500,
+		.failed = 3,
+		.requests = 1000,
+		.rate = 250.4,
+		.seconds = 2,
+		.p99_ns = 1234567};
+	bar_is(&v, 79,
+		"[==============>              ]  50 %  250/s  p99 1.235 ms  3 failed  ETA 0:02");
+	bar_is(&v, 60, "[=====>    ]  50 %  250/s  p99 1.235 ms  3 failed  ETA 0:02");
+	bar_is(&v, 40, " 50 %  250/s  p99 1.235 ms  3 failed  ET");
+	v.limit_s = 8; /* a quarter of the time, half of the requests: -n ends it */
+	bar_is(&v, 40, " 50 %  250/s  p99 1.235 ms  3 failed  ET");
+	v.limit_s = 2.4;
+	v.p99_ns = 123000000;
+	bar_is(&v, 48, " 83 %  250/s  p99 123 ms  3 failed  ETA 0:00");
+	v = (struct ab_progress_view){
+		.done = 1, .requests = 7200, .seconds = 1, .rate = 1, .p99_ns = 61000000000};
+	bar_is(&v, 60, "[>          ]   0 %  1/s  p99 61.0 s  0 failed  ETA 1:59:59");
+	v.done = v.requests;
+	bar_is(&v, 60, "[==============] 100 %  1/s  p99 61.0 s  0 failed  ETA 0:00");
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_apply),
+		cmocka_unit_test(test_bar),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
