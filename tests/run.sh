@@ -7,6 +7,7 @@
 #   unit      units, and the checks of layers and format (gcc)
 #   sim       the simulator (gcc)             scenario  scripted packets (gcc)
 #   interop   stock programs across a veth pair: tests/interop/test_*.sh, one after the other
+#   vm        corq on PCI NICs in an emulated guest: tests/vm/test_*.sh (installs QEMU)
 #   mutants   each patch of tests/mutants breaks a rule: the scenarios must notice
 #   clang     the whole tree with clang, warnings are errors: one test
 #   asan      unit, scenario and sim again under address and undefined sanitizers (clang)
@@ -15,12 +16,12 @@
 #   --long    the long form of each: CORQ_LONG=1 for the tests, 600 s a fuzz target
 #
 # BUILD is the folder of the main build (default build); the others stand beside it with the
-# suite's name after it. Logs: BUILD/meson-logs, BUILD/interop-logs, BUILD-fuzz/logs.
+# suite's name after it. Logs: BUILD/meson-logs, BUILD/interop-logs, BUILD/vm-logs, BUILD-fuzz/logs.
 # Exit: 0 all passed, 1 something failed, 2 wrong usage. The last line is the sum.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
-all_suites="unit sim scenario mutants interop clang asan tsan fuzz"
+all_suites="unit sim scenario mutants interop vm clang asan tsan fuzz"
 build=$(realpath -m "${BUILD:-build}")
 long=""
 passed=0 failed=0 skipped=0
@@ -199,19 +200,19 @@ suite_tsan()
 	sanitized_build tsan thread && meson_suite "$build-tsan" tsan 10
 }
 
-# ---- interop
+# ---- interop, vm
 
-suite_interop()
+# Each executable test_*.sh of tests/SUITE, one after the other.
+script_suite()
 {
-	local script name log status start seconds found=""
-	main_build || return
-	mkdir -p "$build/interop-logs"
-	say "suite interop ($build/interop-logs)"
-	for script in tests/interop/test_*.sh; do
+	local suite=$1 script name log status start seconds found=""
+	mkdir -p "$build/$suite-logs"
+	say "suite $suite ($build/$suite-logs)"
+	for script in tests/"$suite"/test_*.sh; do
 		[ -x "$script" ] || continue
 		found=yes
 		name=$(basename "$script" .sh)
-		log=$build/interop-logs/$name.log
+		log=$build/$suite-logs/$name.log
 		rm -rf "${log%.log}"
 		mkdir -p "${log%.log}"
 		start=$SECONDS
@@ -220,16 +221,31 @@ suite_interop()
 		status=$?
 		seconds=$((SECONDS - start))
 		case $status in
-		0) pass "interop/$name ($seconds s)" ;;
-		77) skip "interop/$name: $(sed -n 's/^skip: //p' "$log" | tail -n 1)" ;;
+		0) pass "$suite/$name ($seconds s)" ;;
+		77) skip "$suite/$name: $(sed -n 's/^skip: //p' "$log" | tail -n 1)" ;;
 		*)
 			tail -n 30 "$log"
 			[ $status = 124 ] && status="$interop_seconds s are over"
-			fail "interop/$name ($seconds s, status $status, $log)"
+			fail "$suite/$name ($seconds s, status $status, $log)"
 			;;
 		esac
 	done
-	[ "$found" ] || skip "interop: no script"
+	[ "$found" ] || skip "$suite: no script"
+}
+
+suite_interop()
+{
+	main_build && script_suite interop
+}
+
+suite_vm()
+{
+	main_build || return
+	apps/deps.sh vm || {
+		fail "vm: its packages are missing"
+		return
+	}
+	script_suite vm
 }
 
 # ---- mutants
@@ -325,7 +341,7 @@ for argument in "$@"; do
 	case $argument in
 	--long) long=yes ;;
 	-h | --help)
-		sed -n '3,20s/^# \{0,1\}//p' "$0"
+		sed -n '3,21s/^# \{0,1\}//p' "$0"
 		exit 0
 		;;
 	*)
