@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # plot.sh RESULTS - draws RESULTS/plot.png from the JSON files of run.sh that are there.
 #
-# Left: rates of corq and of the kernel (vs_kernel), logarithmic. Right: where a connection's cycles
-# go, by stage of the turn (engine).
+# Rates of corq and of the kernel (vs_kernel), logarithmic; where a connection's cycles go, by stage
+# of the turn (engine); corq ab's rate against nginx as -c grows (knee).
 set -eu
 results=${1:-$(dirname "$0")/results}
 tmp=$(mktemp -d /tmp/corq-plot.XXXXXX)
@@ -13,17 +13,17 @@ python3 - "$results" "$tmp" <<'PYTHON'
 import json, os, sys
 results, tmp = sys.argv[1:3]
 
-def load(name):
+def results_of(name):
     path = os.path.join(results, name + ".json")
     return json.load(open(path, encoding="utf-8"))["results"] if os.path.exists(path) else []
 
 with open(os.path.join(tmp, "rates"), "w", encoding="utf-8") as f:
-    for r in load("vs_kernel"):
+    for r in results_of("vs_kernel"):
         if "peer_value" in r:
             name = r["name"].split(".")[1].replace("_", " ")
             print(f'"{name} ({r["unit"]})" {r["value"]} {r["peer_value"]} "x{r["ratio"]:.0f}"', file=f)
 
-value = {r["name"]: r["value"] for r in load("engine")}
+value = {r["name"]: r["value"] for r in results_of("engine")}
 with open(os.path.join(tmp, "stages"), "w", encoding="utf-8") as f:
     print('side rx input timers events build tx', file=f)
     for side in ("client", "server"):
@@ -32,11 +32,22 @@ with open(os.path.join(tmp, "stages"), "w", encoding="utf-8") as f:
             shares = [value[f"engine.conn.{side}.stage.{s}"] * total / 100
                       for s in ("rx", "input", "timers", "events", "build", "tx")]
             print(side, *("%.0f" % s for s in shares), file=f)
+
+for load in ("k", "conn"):
+    points = {}
+    for r in results_of("knee"):
+        parts = r["name"].split(".")
+        if parts[1] == load and parts[-1][0] == "c" and parts[-1][1:].isdigit():
+            points[int(parts[-1][1:])] = r["value"]  # behind the knee: the later, larger sample
+    with open(os.path.join(tmp, "knee." + load), "w", encoding="utf-8") as f:
+        for c, rate in sorted(points.items()):
+            print(c, rate, file=f)
 PYTHON
 
 plots=()
 [ -s "$tmp/rates" ] && plots+=(rates)
 [ "$(wc -l <"$tmp/stages")" -gt 1 ] && plots+=(stages)
+[ -s "$tmp/knee.k" ] && [ -s "$tmp/knee.conn" ] && plots+=(knee)
 [ ${#plots[@]} -gt 0 ] || { echo "plot.sh: nothing to draw in $results" >&2; exit 1; }
 
 {
@@ -64,6 +75,15 @@ plots=()
 				set yrange [0:*]; set xtics norotate; set ylabel 'cycles'
 				set key outside right; set boxwidth 0.5
 				plot for [i=2:7] '$tmp/stages' using i:xtic(1) title columnheader(i)
+			GNUPLOT
+			;;
+		knee)
+			cat <<-GNUPLOT
+				set title 'corq ab against nginx over veth'
+				unset ylabel; set xlabel 'connections (-c)'; set ylabel 'requests/s'
+				set logscale x 2; set xtics auto; set yrange [0:*]; set key inside bottom right
+				plot '$tmp/knee.k' with linespoints title 'kept open (-k)', \\
+					'$tmp/knee.conn' with linespoints title 'a connection a request'
 			GNUPLOT
 			;;
 		esac

@@ -10,6 +10,8 @@
 #   stream     one flow: loop, memif
 #   idle       memory of 1 M idle connections (loop)
 #   vs_kernel  the same work by corq on loop and by the kernel over veth, in turns (vs_kernel.sh)
+#   vs_wrk     corq ab and wrk against one stock nginx over veth, in turns: rate, CPU (vs_wrk.sh)
+#   knee       corq ab against nginx over veth as -c grows, and at four times the knee (knee.sh)
 #
 # BUILD is the build folder (default build; made when it is not there). REPS: repetitions (5).
 # RESULTS: folder for the JSON files and the plot (default perf/results). Two CPUs at least.
@@ -18,7 +20,7 @@ cd "$(dirname "$0")/.." || exit 1
 build=$(realpath -m "${BUILD:-build}")
 export BUILD=$build REPS=${REPS:-5}
 RESULTS=$(realpath -m "${RESULTS:-perf/results}")
-all="engine conn pause stream idle vs_kernel"
+all="engine conn pause stream idle vs_kernel vs_wrk knee"
 failed=0
 
 die()
@@ -121,6 +123,16 @@ run_idle()
 run_vs_kernel()
 {
 	perf/vs_kernel.sh
+}
+
+run_vs_wrk()
+{
+	perf/vs_wrk.sh
+}
+
+run_knee()
+{
+	perf/knee.sh
 }
 
 run_bench()
