@@ -5,12 +5,16 @@
 # Every interop test and every comparison with the kernel uses it, so that all of them see the
 # same wire: TSO, GSO, GRO and checksum offloads off at both ends, congestion control cubic, one
 # CPU a side. Side A is always the kernel's. Side B is `bare` (no address: corq owns LAB_IP_B on
-# it through af_packet, and the kernel there stays silent) or `kernel` (a second kernel TCP).
+# it, and the kernel there stays silent) or `kernel` (a second kernel TCP).
+#
+# LAB_DEV is the device that corq on side B is given: veth (af_packet) and xdp sit on the pair. With
+# tap there is one namespace and no pair: corq makes the interface and gives it LAB_IP_A when it
+# starts, lab_httpd_start does the rest of side A then, and all is gone when corq ends.
 #
 # As a library:   . lab.sh; lab_up; ...; the EXIT trap calls lab_down
 # As a command:   lab.sh run [lab_up options] -- COMMAND [ARGUMENT...]   (sees the LAB_* names)
 #
-#   lab_up [--b bare|kernel] [--mtu N] [--ip6] [--offload on|off]
+#   lab_up [--b bare|kernel] [--dev veth|xdp|tap] [--mtu N] [--ip6] [--offload on|off]
 #   lab_down                            also runs by itself at exit, on error and on interrupt
 #   lab_in_a CMD...  lab_in_b CMD...    run in the foreground, in the namespace, on its CPU
 #   lab_spawn_a NAME CMD...  lab_spawn_b NAME CMD...
@@ -20,7 +24,9 @@
 #   lab_wait_port SIDE PORT PID [SECONDS]       until a kernel socket listens there
 #   lab_addr_add SIDE FIRST LAST        addresses LAB_NET.FIRST to .LAST in addition
 #   lab_file NAME BYTES                 makes LAB_WWW/NAME of random bytes
-#   lab_nginx_start SIDE [sendfile=on|off] [nopush=on|off] [port=80]    serves LAB_WWW
+#   lab_nginx_start SIDE [sendfile=on|off] [nopush=on|off] [port=80] [proxy=ADDRESS]
+#                                       serves LAB_WWW; with proxy also what the server at ADDRESS
+#                                       has, as /keep/... (connections kept) and /close/... (not)
 #   lab_nginx_requests SIDE             LAB_COUNT: requests that nginx has served (its own count)
 #   lab_nginx_stop
 #   lab_capture_start SIDE FILE [FILTER...]  lab_capture_stop
@@ -29,12 +35,13 @@
 #   lab_expect_ab FILE N [keepalive]    a report of ab: N complete, none failed, no other error
 #   lab_expect_wrk FILE                 a report of wrk: requests, no error
 #   lab_sha256 SIDE URL                 downloads with curl, prints the digest
+#   lab_lost                            frames that side A's interface had no room for, each way
 #   lab_need_corq [PROGRAM...]          CORQ, the binary; skips the test when one is missing
 #   lab_httpd_start ARGS...  lab_httpd_stop SIGNAL      corq httpd on side b, one core; must end with 0
 #   lab_corq_ab ARGS...                 corq ab on side b, bounded by LAB_TIMEOUT seconds
 #   lab_say TEXT  lab_die TEXT  lab_skip TEXT       print; print and fail; print and exit 77
 #
-# Names for the caller: LAB_NS_A LAB_NS_B LAB_IF_A LAB_IF_B LAB_NET LAB_IP_A LAB_IP_B LAB_LEN
+# Names for the caller: LAB_DEV LAB_NS_A LAB_NS_B LAB_IF_A LAB_IF_B LAB_NET LAB_IP_A LAB_IP_B LAB_LEN
 # LAB_IP6_A LAB_IP6_B LAB_LEN6 LAB_CPU_A LAB_CPU_B LAB_MTU LAB_TMP LAB_WWW LAB_LOGS.
 # From the caller: LAB_CPU_A, LAB_CPU_B (CPU lists), LAB_LOGS (folder for logs and captures that
 # stay; without it they go with LAB_TMP), LAB_KEEP=1 (keep LAB_TMP).
@@ -116,7 +123,7 @@ lab_kernel_side()
 	lab_sysctl "$ns" net/core/somaxconn 65535
 	lab_sysctl "$ns" net/ipv4/tcp_max_syn_backlog 65535
 	lab_sysctl "$ns" net/ipv4/ip_local_port_range "1024 65535"
-	ip -n "$ns" addr add "$ip/$LAB_LEN" dev "$if"
+	ip -n "$ns" addr replace "$ip/$LAB_LEN" dev "$if"
 	if [ "$lab_ip6" ]; then
 		ip -n "$ns" addr add "$ip6/$LAB_LEN6" dev "$if" nodad
 	fi
@@ -146,10 +153,11 @@ lab_quiet_side()
 
 lab_options()
 {
-	lab_b=bare LAB_MTU=1500 lab_ip6="" lab_offload=off
+	lab_b=bare lab_dev=veth LAB_MTU=1500 lab_ip6="" lab_offload=off
 	while [ $# -gt 0 ]; do
 		case $1 in
 		--b) lab_b=$2 && shift ;;
+		--dev) lab_dev=$2 && shift ;;
 		--mtu) LAB_MTU=$2 && shift ;;
 		--ip6) lab_ip6=yes ;;
 		--offload) lab_offload=$2 && shift ;;
@@ -161,30 +169,23 @@ lab_options()
 	bare | kernel) ;;
 	*) lab_die "lab_up: --b is bare or kernel" ;;
 	esac
+	case $lab_dev in
+	veth | xdp) ;;
+	tap) [ $lab_b = bare ] || lab_die "lab_up: --dev tap has no second kernel" ;;
+	*) lab_die "lab_up: --dev is veth, xdp or tap" ;;
+	esac
 }
 
-lab_up()
+lab_namespace()
 {
-	local program
-	[ "$(id -u)" = 0 ] || lab_die "run as root"
-	[ "$lab_is_up" ] && lab_die "lab_up: it is up already"
-	lab_options "$@"
-	for program in ip ethtool taskset; do
-		command -v $program >/dev/null || lab_die "$program is not installed (apps/deps.sh test)"
-	done
-	lab_pick_cpus
-	LAB_NS_A=corq-a-$$ LAB_NS_B=corq-b-$$ LAB_IF_A=cqa$$ LAB_IF_B=cqb$$
-	LAB_NET=10.77.0 LAB_LEN=24 LAB_IP_A=10.77.0.1 LAB_IP_B=10.77.0.2
-	LAB_IP6_A=fd77::1 LAB_IP6_B=fd77::2 LAB_LEN6=64
-	LAB_TMP=$(mktemp -d "${TMPDIR:-/tmp}/corq-lab.XXXXXX") || lab_die "cannot make a temporary folder"
-	LAB_WWW=$LAB_TMP/www
-	: "${LAB_LOGS:=$LAB_TMP/logs}"
-	lab_is_up=yes
-	trap lab_down EXIT
-	trap 'exit 130' INT
-	trap 'exit 143' TERM HUP
-	mkdir -p "$LAB_WWW" "$LAB_LOGS"
-	ip netns add "$LAB_NS_A" && ip netns add "$LAB_NS_B" || lab_die "cannot make namespaces"
+	ip netns add "$1" || lab_die "cannot make namespace $1"
+	ip -n "$1" link set lo up
+}
+
+lab_pair()
+{
+	lab_namespace "$LAB_NS_A"
+	lab_namespace "$LAB_NS_B"
 	ip link add "$LAB_IF_A" netns "$LAB_NS_A" type veth peer name "$LAB_IF_B" netns "$LAB_NS_B" ||
 		lab_die "cannot make a veth pair"
 	lab_link "$LAB_NS_A" "$LAB_IF_A" "$lab_ip6"
@@ -200,7 +201,52 @@ lab_up()
 	# The carrier is reported a little after both ends are up.
 	lab_poll 5 0 lab_has_carrier "$LAB_NS_A" "$LAB_IF_A" || lab_die "$LAB_IF_A has no carrier"
 	lab_poll 5 0 lab_has_carrier "$LAB_NS_B" "$LAB_IF_B" || lab_die "$LAB_IF_B has no carrier"
-	export LAB_NS_A LAB_NS_B LAB_IF_A LAB_IF_B LAB_NET LAB_IP_A LAB_IP_B LAB_LEN LAB_IP6_A \
+}
+
+lab_tap_namespace()
+{
+	lab_namespace "$LAB_NS_A"
+	lab_quiet_side "$LAB_NS_A" default ""
+}
+
+# The kernel's end of a tap that corq has just made. Its address is corq's gift: that is checked.
+lab_tap_side()
+{
+	ip -n "$LAB_NS_A" -o -4 addr show dev "$LAB_IF_A" | grep -qw "inet $LAB_IP_A/$LAB_LEN" ||
+		lab_die "corq gave $LAB_IF_A no address $LAB_IP_A/$LAB_LEN"
+	lab_offload_set "$LAB_NS_A" "$LAB_IF_A" "$lab_offload"
+	lab_kernel_side "$LAB_NS_A" "$LAB_IF_A" "$LAB_IP_A" ""
+}
+
+lab_up()
+{
+	local program
+	[ "$(id -u)" = 0 ] || lab_die "run as root"
+	[ "$lab_is_up" ] && lab_die "lab_up: it is up already"
+	lab_options "$@"
+	for program in ip ethtool taskset; do
+		command -v $program >/dev/null || lab_die "$program is not installed (apps/deps.sh test)"
+	done
+	lab_pick_cpus
+	LAB_NS_A=corq-a-$$ LAB_NS_B=corq-b-$$ LAB_IF_A=cqa$$ LAB_IF_B=cqb$$
+	[ "$lab_dev" = tap ] && LAB_NS_B=$LAB_NS_A LAB_IF_B=$LAB_IF_A
+	LAB_DEV=$lab_dev:$LAB_IF_B
+	LAB_NET=10.77.0 LAB_LEN=24 LAB_IP_A=10.77.0.1 LAB_IP_B=10.77.0.2
+	LAB_IP6_A=fd77::1 LAB_IP6_B=fd77::2 LAB_LEN6=64
+	LAB_TMP=$(mktemp -d "${TMPDIR:-/tmp}/corq-lab.XXXXXX") || lab_die "cannot make a temporary folder"
+	LAB_WWW=$LAB_TMP/www
+	: "${LAB_LOGS:=$LAB_TMP/logs}"
+	lab_is_up=yes
+	trap lab_down EXIT
+	trap 'exit 130' INT
+	trap 'exit 143' TERM HUP
+	mkdir -p "$LAB_WWW" "$LAB_LOGS"
+	if [ "$lab_dev" = tap ]; then
+		lab_tap_namespace
+	else
+		lab_pair
+	fi
+	export LAB_DEV LAB_NS_A LAB_NS_B LAB_IF_A LAB_IF_B LAB_NET LAB_IP_A LAB_IP_B LAB_LEN LAB_IP6_A \
 		LAB_IP6_B LAB_LEN6 LAB_CPU_A LAB_CPU_B LAB_MTU LAB_TMP LAB_WWW LAB_LOGS
 }
 
@@ -210,7 +256,6 @@ lab_link()
 	lab_quiet_side "$ns" "$if" "$v6"
 	ip -n "$ns" link set "$if" mtu "$LAB_MTU" || lab_die "$if: MTU $LAB_MTU refused"
 	lab_offload_set "$ns" "$if" "$lab_offload"
-	ip -n "$ns" link set lo up
 	ip -n "$ns" link set "$if" up
 }
 
@@ -374,9 +419,33 @@ lab_file()
 	head -c "$2" /dev/urandom >"$LAB_WWW/$1" && [ "$(stat -c %s "$LAB_WWW/$1")" = "$2" ]
 }
 
+# The upstream's keepalive_timeout is below that of corq httpd, 30 s, so that no request meets its
+# close. 100 MB go through without a file between.
+lab_nginx_proxy()
+{
+	cat <<-CONF
+		upstream kept { server $1; keepalive 64; keepalive_timeout 20s; }
+		proxy_max_temp_file_size 0;
+		proxy_request_buffering off;
+		client_max_body_size 0;
+	CONF
+}
+
+lab_nginx_locations()
+{
+	cat <<-CONF
+		location /close/ { proxy_pass http://$1/; }
+		location /keep/ {
+			proxy_pass http://kept/;
+			proxy_http_version 1.1;
+			proxy_set_header Connection "";
+		}
+	CONF
+}
+
 lab_nginx_conf()
 {
-	local dir=$1 sendfile=$2 nopush=$3 port=$4 listen6=""
+	local dir=$1 sendfile=$2 nopush=$3 port=$4 proxy=$5 listen6=""
 	[ "$lab_ip6" ] && listen6="listen [::]:$port backlog=16384;"
 	cat <<-CONF
 		user root;
@@ -400,11 +469,13 @@ lab_nginx_conf()
 			fastcgi_temp_path $dir/fastcgi;
 			uwsgi_temp_path $dir/uwsgi;
 			scgi_temp_path $dir/scgi;
+			${proxy:+$(lab_nginx_proxy "$proxy")}
 			server {
 				listen $port backlog=16384;
 				$listen6
 				root $LAB_WWW;
 				location = /lab_status { stub_status; }
+				${proxy:+$(lab_nginx_locations "$proxy")}
 			}
 		}
 	CONF
@@ -412,18 +483,18 @@ lab_nginx_conf()
 
 lab_nginx_start()
 {
-	local side=$1 sendfile=on nopush=on port=80 dir=$LAB_TMP/nginx option
+	local side=$1 sendfile=on nopush=on port=80 proxy="" dir=$LAB_TMP/nginx option
 	shift
 	for option in "$@"; do
 		case $option in
-		sendfile=* | nopush=* | port=*) local "${option?}" ;;
+		sendfile=* | nopush=* | port=* | proxy=*) local "${option?}" ;;
 		*) lab_die "lab_nginx_start: unknown option $option" ;;
 		esac
 	done
 	[ "$lab_nginx_pid" ] && lab_die "nginx runs already"
 	command -v nginx >/dev/null || lab_die "nginx is not installed (apps/deps.sh)"
 	mkdir -p "$dir"
-	lab_nginx_conf "$dir" "$sendfile" "$nopush" "$port" >"$dir/nginx.conf"
+	lab_nginx_conf "$dir" "$sendfile" "$nopush" "$port" "$proxy" >"$dir/nginx.conf"
 	"lab_spawn_$side" nginx nginx -p "$dir" -e stderr -c "$dir/nginx.conf"
 	lab_nginx_pid=$LAB_PID
 	lab_nginx_port=$port
@@ -528,6 +599,14 @@ lab_sha256()
 	rm -f "$LAB_TMP/download"
 }
 
+lab_lost()
+{
+	ip -n "$LAB_NS_A" -s -j link show dev "$LAB_IF_A" | python3 -c '
+import json, sys
+stats = json.load(sys.stdin)[0]["stats64"]
+print("%d to us, %d from us" % tuple(stats[way]["dropped"] for way in ("rx", "tx")))'
+}
+
 # ---- corq
 
 lab_need_corq()
@@ -542,9 +621,10 @@ lab_need_corq()
 
 lab_httpd_start()
 {
-	lab_spawn_b httpd "$CORQ" httpd --dev "veth:$LAB_IF_B" --ip "$LAB_IP_B/$LAB_LEN" --cores 1 "$@"
+	lab_spawn_b httpd "$CORQ" httpd --dev "$LAB_DEV" --ip "$LAB_IP_B/$LAB_LEN" --cores 1 "$@"
 	lab_httpd_pid=$LAB_PID
 	lab_wait_line "$LAB_LOG" '^corq httpd: listening on' "$LAB_PID" 20 || lab_die "corq httpd did not start"
+	[ "$lab_dev" != tap ] || lab_tap_side
 }
 
 lab_httpd_stop()
@@ -556,7 +636,7 @@ lab_httpd_stop()
 
 lab_corq_ab()
 {
-	lab_in_b timeout --kill-after=5 "${LAB_TIMEOUT:-120}" "$CORQ" ab --dev "veth:$LAB_IF_B" \
+	lab_in_b timeout --kill-after=5 "${LAB_TIMEOUT:-120}" "$CORQ" ab --dev "$LAB_DEV" \
 		--ip "$LAB_IP_B/$LAB_LEN" --gw none "$@"
 }
 
@@ -566,7 +646,7 @@ lab_main()
 {
 	local options=()
 	if [ "${1-}" != run ]; then
-		echo "usage: lab.sh run [--b bare|kernel] [--mtu N] [--ip6] [--offload on|off] -- COMMAND..." >&2
+		echo "usage: lab.sh run [--b bare|kernel] [--dev veth|xdp|tap] [--mtu N] [--ip6] [--offload on|off] -- COMMAND..." >&2
 		exit 2
 	fi
 	shift

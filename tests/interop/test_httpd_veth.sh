@@ -57,7 +57,7 @@ mkdir "$LAB_WWW/with" "$LAB_WWW/without" "$LAB_WWW/.git"
 for file in with/index.html without/page .hidden .git/config; do
 	echo "$file" >"$LAB_WWW/$file"
 done
-lab_httpd_start "$LAB_WWW"
+lab_httpd_start --no-list "$LAB_WWW"
 httpd_log=$LAB_LOG
 grep -q '(1 core, 5 files, 2 skipped)$' "$httpd_log" || lab_die "$(tail -n 1 "$httpd_log")"
 captured page-close 2000 /page --fin strict --min-connections 2000 --
