@@ -3,12 +3,16 @@
  * access.c - see access.h. A ring has one writer, its core, and one reader, the log's thread:
  * `head` is the core's, `tail` the thread's, both only grow. R1 publishes records to A1, R2 gives
  * places back to A2.
+ *
+ * The file is written without blocking, as it may be a FIFO or a terminal: while nobody reads there
+ * the thread waits and the rings fill, but the end of the server waits END_MS at most.
  */
 #include "httpd/access.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -21,6 +25,8 @@
 #define RING_RECORDS 4096u
 #define SLEEP_NS     20000000 /* of the thread, when all rings are empty */
 #define BUFFER_BYTES 65536
+#define POLL_MS      100
+#define END_MS       2000
 
 struct httpd_log_ring {
 	_Alignas(64) _Atomic uint32_t head;
@@ -33,7 +39,8 @@ struct httpd_log {
 	int fd, error;
 	pthread_t thread;
 	_Atomic bool stop;
-	uint64_t lines;
+	uint64_t lines, lost; /* written; not, because of error */
+	int end_ms;           /* left of END_MS */
 	unsigned cores;
 	struct httpd_log_ring **rings;
 	size_t used; /* of buffer */
@@ -117,6 +124,28 @@ httpd_log_push(struct httpd_log_ring *ring, const struct httpd_log_record *recor
 
 /* ---- the thread's side ---- */
 
+static uint64_t
+count_lines(const char *text, size_t len)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < len; i++)
+		n += text[i] == '\n';
+	return n;
+}
+
+/* The file takes nothing now. 0: look again. */
+static int
+wait_for_reader(struct httpd_log *log)
+{
+	struct pollfd out = {.fd = log->fd, .events = POLLOUT};
+
+	if (poll(&out, 1, POLL_MS) > 0 || !atomic_load_explicit(&log->stop, memory_order_acquire))
+		return 0;
+	log->end_ms -= POLL_MS;
+	return log->end_ms > 0 ? 0 : ETIMEDOUT;
+}
+
 /* After the first error nothing is written any more; the rings are still emptied. */
 static void
 flush(struct httpd_log *log)
@@ -128,9 +157,13 @@ flush(struct httpd_log *log)
 
 		if (n >= 0)
 			at += (size_t)n;
+		else if (errno == EAGAIN)
+			log->error = wait_for_reader(log);
 		else if (errno != EINTR)
 			log->error = errno;
 	}
+	log->lines += count_lines(log->buffer, at);
+	log->lost += count_lines(log->buffer + at, log->used - at);
 	log->used = 0;
 }
 
@@ -147,7 +180,6 @@ drain(struct httpd_log *log, struct httpd_log_ring *ring)
 			flush(log);
 		log->used += httpd_log_format(
 			&ring->records[tail % RING_RECORDS], log->buffer + log->used);
-		log->lines++;
 		atomic_store_explicit(&ring->tail, tail + 1, memory_order_release); /* R2 */
 	}
 	return true;
@@ -226,10 +258,13 @@ httpd_log_start(const char *path, unsigned cores, struct httpd_log **out, char *
 		snprintf(err, err_len, "not enough memory");
 		return -ENOMEM;
 	}
-	log->fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+	log->end_ms = END_MS;
+	log->fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644);
 	if (log->fd < 0) {
 		rc = -errno;
-		snprintf(err, err_len, "--access-log: cannot write '%s': %s", path, strerror(-rc));
+		snprintf(err, err_len, "--access-log: cannot write '%s': %s", path,
+			rc == -ENXIO ? "nobody reads there; start the reader first"
+				     : strerror(-rc));
 		free_log(log);
 		return rc;
 	}
@@ -261,6 +296,7 @@ httpd_log_end(struct httpd_log *log, struct httpd_log_figures *figures)
 	pthread_join(log->thread, NULL);
 	figures->lines = log->lines;
 	figures->error = log->error;
+	figures->dropped = log->lost;
 	for (unsigned i = 0; i < log->cores; i++)
 		figures->dropped += log->rings[i]->dropped;
 	free_log(log);

@@ -54,8 +54,9 @@ struct httpd_log_ring *httpd_log_ring(struct httpd_log *log, unsigned core);
 void httpd_log_push(struct httpd_log_ring *ring, const struct httpd_log_record *record);
 
 struct httpd_log_figures {
-	uint64_t lines, dropped; /* written, including what could not be; rings that were full */
-	int error;               /* errno of the first write that failed */
+	uint64_t lines;   /* written */
+	uint64_t dropped; /* their ring was full, or a write had failed */
+	int error;        /* errno of the first write that failed */
 };
 /* Main thread, when no core pushes any more: all that is in the rings is written. NULL is fine. */
 void httpd_log_end(struct httpd_log *log, struct httpd_log_figures *figures);

@@ -37,8 +37,18 @@ on_body(llhttp_t *parser, const char *at, size_t len)
 static int
 on_chunk_header(llhttp_t *parser)
 {
-	of(parser)->chunk_left = parser->content_length;
-	return 0;
+	struct httpd_body *body = of(parser);
+
+	if (parser->content_length > body->max - body->bytes) {
+		body->status = 413;
+		return HPE_USER;
+	}
+	body->chunk_left = parser->content_length;
+	if (body->chunk_left != 0)
+		return 0;
+	body->trailer = true;
+	httpd_lines_of_fields(&body->lines);
+	return HPE_PAUSED; /* feed looks at what follows */
 }
 
 static int
@@ -87,6 +97,7 @@ httpd_body_feed(struct httpd_body *body, const char *data, size_t len)
 	size_t used = 0;
 
 	while (used < len && body->status == 0) {
+		bool trailer = body->trailer;
 		uint64_t before = body->bytes;
 		size_t n = len - used;
 		llhttp_errno_t rc;
@@ -102,6 +113,8 @@ httpd_body_feed(struct httpd_body *body, const char *data, size_t len)
 		} else if (rc != HPE_OK && body->status == 0) {
 			body->status = 400;
 		}
+		if (trailer && !httpd_lines_check(&body->lines, data + used, n))
+			body->status = 400;
 		used += n;
 		body->between += body->bytes == before ? (uint32_t)n : 0;
 		if (body->between > HTTPD_HEADER_MAX && body->status == 0)

@@ -4,8 +4,9 @@
  * SHA-256 if that is wanted. Pure.
  *
  * Limits: `max` bytes of body (413); 8 KiB between two bytes of body: chunk lines, their
- * extensions and trailer fields (400). llhttp takes chunks apart; its loose build does not look
- * at the line end behind a chunk's bytes, so that is checked here.
+ * extensions and trailer fields (400). A chunk that would be too long is refused at its size.
+ * llhttp takes chunks apart; its loose build does not look at the line end behind a chunk's bytes
+ * nor at the form of trailer lines, so that is checked here.
  */
 #ifndef CORQ_HTTPD_BODY_H
 #define CORQ_HTTPD_BODY_H
@@ -18,10 +19,12 @@ struct httpd_body {
 	llhttp_t parser;
 	EVP_MD_CTX *digest; /* NULL: not wanted */
 	uint64_t bytes, max;
-	uint64_t chunk_left; /* bytes to come of the chunk under way */
-	uint32_t between;    /* bytes since the last byte of body */
-	uint16_t status;     /* 0: unfinished; 200: complete; else the answer */
-	uint8_t line_end;    /* bytes of CRLF to come behind a chunk */
+	uint64_t chunk_left;      /* bytes to come of the chunk under way */
+	uint32_t between;         /* bytes since the last byte of body */
+	uint16_t status;          /* 0: unfinished; 200: complete; else the answer */
+	uint8_t line_end;         /* bytes of CRLF to come behind a chunk */
+	bool trailer;             /* the last chunk's size was read */
+	struct httpd_lines lines; /* of the trailer */
 };
 
 void httpd_body_settings(llhttp_settings_t *settings);

@@ -12,7 +12,9 @@
  *   SERVED    a request was answered
  *   STALLED   answers wait for the peer to take earlier ones; nothing is read; on_sent goes on
  *   PEER_FIN  with STALLED: close when all is answered
- *   ENDING    no further request: input is dropped. With RESET: RST once all is acknowledged
+ *   ENDING    no further request: input is dropped. With RESET: RST once all is acknowledged; with
+ *             LAST: closed then
+ *   LOST      the last answer found no room in the queue, or no peer
  */
 #ifndef CORQ_HTTPD_CORE_H
 #define CORQ_HTTPD_CORE_H
@@ -21,6 +23,7 @@
 #include "httpd/body.h"
 #include "httpd/plan.h"
 #include "httpd/server.h"
+#include "httpd/unacked.h"
 
 #define HTTPD_CACHED_MAX  1024
 #define HTTPD_PARTIALS    1024          /* headers in pieces at a time, a core */
@@ -36,6 +39,8 @@
 #define WORD_PEER_FIN    (1ull << 3)
 #define WORD_ENDING      (1ull << 4)
 #define WORD_RESET       (1ull << 5)
+#define WORD_LAST        (1ull << 6)
+#define WORD_LOST        (1ull << 7)
 #define WORD_TIME        0xfff00ull
 #define WORD_FILE_AT     20
 #define WORD_FILE        (0x3ffffull << WORD_FILE_AT)
@@ -97,8 +102,8 @@ httpd_core_of(const struct corq_core *core)
 /* ---- server.c: callbacks and requests ---- */
 
 extern const struct corq_ops httpd_ops; /* of accepted connections */
-/* The callbacks that fit the connection's state; after each change of STALLED, RESET and logging.
- */
+/* The callbacks that fit the connection's state; after each change of STALLED, RESET, LAST and
+ * logging. */
 void httpd_choose_ops(struct httpd_core *hc, struct corq_conn *conn);
 /* An error that ends the connection: answered, then read on for a while. */
 void httpd_refuse(struct httpd_core *hc, struct corq_conn *conn, uint16_t status);
@@ -108,10 +113,12 @@ bool httpd_answer(struct httpd_core *hc, struct corq_conn *conn, const struct ht
 /* ---- ending.c ---- */
 
 void httpd_drop_input(struct httpd_core *hc, struct corq_conn *conn);
-/* The last answer is written. Returns with the connection closed, or ENDING. */
+/* The last answer is written: ENDING. */
 void httpd_end_after_reply(struct httpd_core *hc, struct corq_conn *conn, bool linger);
 /* The peer is done, or silent: nothing is owed to it. */
 void httpd_end_quiet(struct httpd_core *hc, struct corq_conn *conn);
+/* Of the last answer, which was no more than a whole file. */
+struct httpd_sent httpd_last_sent(struct httpd_core *hc, const struct corq_conn *conn);
 /* on_close: what the peer was not seen to get is counted, the log told, the state freed. */
 void httpd_closed(struct httpd_core *hc, struct corq_conn *conn, int reason);
 

@@ -12,8 +12,11 @@
  *   ENDING                     2 s (after-peer, rst: idle time)  closed; while an answer is not
  *                                                                acknowledged, as above
  *
- * Too slowly is less than the minimum rate, and less than one byte. The deadline of an idle time is
- * not moved by each request: when it passes it is set to what is left, within a second.
+ * A short answer that is not taken is noticed when the idle time has passed: all of it is 128 KiB
+ * at most, and a deadline for each would cost every request. So nobody holds a connection longer
+ * than idle time, send time and one look together. Too slowly is less than the minimum rate, and
+ * less than one byte. The deadline of an idle time is not moved by each request: when it passes it
+ * is set to what is left, within a second.
  */
 #include "httpd/state.h"
 

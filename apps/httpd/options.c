@@ -79,7 +79,7 @@ httpd_usage(FILE *out)
 	      "                      looked at every --header-timeout: else 408 (1024)\n"
 	      "A core keeps 1024 headers that came in part; the oldest gives way (408). A header "
 	      "has\n"
-	      "8 KiB at most (431), a target 2047 bytes (414), other bodies than uploads 1 MiB "
+	      "8 KiB at most (431), a target 4095 bytes (414), other bodies than uploads 1 MiB "
 	      "(413).\n"
 	      "output:\n"
 	      "  --access-log FILE   a line a request, appended: Common Log Format, then "

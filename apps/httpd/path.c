@@ -20,8 +20,28 @@ hex(char c)
 	return -1;
 }
 
-/* Skips "http://authority" of an absolute target (RFC 9112 3.2.2); -EINVAL when that is empty,
- * which RFC 9110 4.2.1 forbids. */
+bool
+httpd_authority_is_right(const char *text, size_t len)
+{
+	static const char name[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				   "-._~!$&'()*+,;=%";
+	bool literal = len > 0 && text[0] == '[';
+	size_t at = literal;
+
+	while (at < len && text[at] != '\0' &&
+		(strchr(name, text[at]) != NULL || (literal && text[at] == ':')))
+		at++;
+	if (literal && (at == 1 || at == len || text[at++] != ']'))
+		return false;
+	if (at < len && text[at++] != ':')
+		return false;
+	while (at < len && text[at] >= '0' && text[at] <= '9')
+		at++;
+	return at == len;
+}
+
+/* Skips "http://authority" of an absolute target (RFC 9112 3.2.2); -EINVAL when it has no host or
+ * names a user, which RFC 9110 4.2.1 and 4.2.4 forbid. */
 static ssize_t
 skip_authority(const char *url, size_t len)
 {
@@ -31,7 +51,9 @@ skip_authority(const char *url, size_t len)
 		return 0;
 	while (end < len && url[end] != '/' && url[end] != '?' && url[end] != '#')
 		end++;
-	return end == 7 || url[7] == ':' || url[end - 1] == '@' ? -EINVAL : (ssize_t)end;
+	if (end == 7 || url[7] == ':' || !httpd_authority_is_right(url + 7, end - 7))
+		return -EINVAL;
+	return (ssize_t)end;
 }
 
 /* Decodes until a query or the end; the length, or -EINVAL. */

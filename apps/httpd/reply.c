@@ -91,6 +91,7 @@ static bool
 no_memory(struct httpd_core *hc, struct corq_conn *conn)
 {
 	hc->counts.no_memory++;
+	httpd_set_word(conn, httpd_word(conn) | WORD_LOST);
 	corq_conn_abort(hc->core, conn);
 	return false;
 }
@@ -105,9 +106,20 @@ write_all(
 		return true;
 	if (n != -EPIPE)
 		return no_memory(hc, conn);
-	/* The client's reset came with its request; of pieces httpd_closed counts it. */
-	hc->counts.cut_short += !httpd_uses(conn, EXTRA_WRITING);
+	/* The client's reset came with its request. */
+	httpd_set_word(conn, httpd_word(conn) | WORD_LOST);
 	return false;
+}
+
+static bool
+write_head(
+	struct httpd_core *hc, struct corq_conn *conn, const char *data, size_t len, unsigned flags)
+{
+	if (!write_all(hc, conn, data, len, flags))
+		return false;
+	if (httpd_uses(conn, EXTRA_SIZED))
+		httpd_extra_of(conn)->last.head += len;
+	return true;
 }
 
 /* Body bytes that were queued. */
@@ -120,7 +132,7 @@ count_body(struct httpd_core *hc, const struct corq_conn *conn, uint64_t bytes)
 	if (extra != NULL && (extra->uses & EXTRA_LOGGED) != 0)
 		extra->record.body_bytes += bytes;
 	if (extra != NULL && (extra->uses & EXTRA_SIZED) != 0)
-		extra->body_bytes += bytes;
+		extra->last.body += bytes;
 }
 
 static bool
@@ -238,16 +250,16 @@ static bool
 begin_pieces(struct httpd_core *hc, struct corq_conn *conn, const struct httpd_plan *plan,
 	const char *head, size_t len)
 {
-	struct httpd_extra *extra =
-		httpd_use(hc, conn, (enum httpd_use)(EXTRA_WRITING | EXTRA_SIZED));
+	struct httpd_extra *extra = httpd_use_sized(hc, conn);
 
 	if (extra == NULL)
 		return no_memory(hc, conn);
+	httpd_use(hc, conn, EXTRA_WRITING);
+	extra->last.answers = 1;
 	extra->plan = *plan;
-	extra->head_bytes = len;
-	extra->body_bytes = extra->piece_at = 0;
+	extra->piece_at = 0;
 	extra->range = 0;
-	return write_all(hc, conn, head, len, CORQ_MORE) && httpd_reply_more(hc, conn);
+	return write_head(hc, conn, head, len, CORQ_MORE) && httpd_reply_more(hc, conn);
 }
 
 /* ---- files ---- */
@@ -271,7 +283,7 @@ reply_file(struct httpd_core *hc, struct corq_conn *conn, const struct httpd_pla
 	}
 	if (!plan->keep)
 		corq_conn_set_cork(hc->core, conn, true);
-	if (!write_all(hc, conn, head, first + file->head_len, body != 0 ? CORQ_MORE : 0))
+	if (!write_head(hc, conn, head, first + file->head_len, body != 0 ? CORQ_MORE : 0))
 		return false;
 	return body == 0 || write_body(hc, conn, file->body, body, 0);
 }
@@ -386,7 +398,7 @@ reply_text(struct httpd_core *hc, struct corq_conn *conn, const struct httpd_pla
 		(int)len, text);
 	if (!plan->keep)
 		corq_conn_set_cork(hc->core, conn, true);
-	if (!write_all(hc, conn, out, (size_t)n, 0))
+	if (!write_head(hc, conn, out, (size_t)n, 0))
 		return false;
 	if (httpd_uses(conn, EXTRA_LOGGED))
 		httpd_extra_of(conn)->record.body_bytes += len;

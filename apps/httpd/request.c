@@ -90,10 +90,8 @@ on_name_complete(llhttp_t *parser)
 	req->field = find_field(req->name, req->name_len);
 	req->name_len = 0;
 	req->value_start = req->values_len;
-	if (req->field == HTTPD_HOST) {
+	if (req->field == HTTPD_HOST)
 		req->hosts += req->hosts < 2;
-		req->field = HTTPD_FIELDS; /* counted, not kept */
-	}
 	if (req->field == HTTPD_FIELDS || req->value_at[req->field] == 0)
 		return 0;
 	old = req->values + req->value_at[req->field] - 1;
@@ -110,6 +108,18 @@ on_value(llhttp_t *parser, const char *at, size_t len)
 	return refuse(req, 431);
 }
 
+/* Looked at, not kept. */
+static int
+take_host(struct httpd_request *req, uint16_t end)
+{
+	const char *host = req->values + req->value_start;
+
+	req->values_len = req->value_start;
+	if (!httpd_authority_is_right(host, (size_t)(end - req->value_start)))
+		return refuse(req, 400);
+	return 0;
+}
+
 static int
 on_value_complete(llhttp_t *parser)
 {
@@ -121,6 +131,8 @@ on_value_complete(llhttp_t *parser)
 	while (end > req->value_start &&
 		(req->values[end - 1] == ' ' || req->values[end - 1] == '\t'))
 		end--;
+	if (req->field == HTTPD_HOST)
+		return take_host(req, end);
 	req->values[end] = '\0';
 	req->values_len = end;
 	if (end + 1 >= HTTPD_VALUES_MAX)
@@ -197,7 +209,16 @@ finish(struct httpd_request *req)
 		req->body = req->parser.content_length;
 	req->status = judge(req);
 	req->head = req->parser.method == HTTP_HEAD;
-	req->keep = llhttp_should_keep_alive(&req->parser) != 0;
+	/* "close" counts also beside an HTTP/1.0 "keep-alive" (RFC 9112 9.3). */
+	req->keep = llhttp_should_keep_alive(&req->parser) != 0 &&
+		    (req->parser.flags & F_CONNECTION_CLOSE) == 0;
+}
+
+/* A method that is none of llhttp's breaks off at a character that a token may have. */
+static bool
+is_other_method(llhttp_t *parser, llhttp_errno_t rc)
+{
+	return rc == HPE_INVALID_METHOD && httpd_is_token(*llhttp_get_error_pos(parser));
 }
 
 size_t
@@ -211,6 +232,8 @@ httpd_request_feed(struct httpd_request *req, const char *data, size_t len)
 		finish(req);
 	} else if (rc == HPE_INVALID_VERSION) {
 		req->status = 505;
+	} else if (is_other_method(&req->parser, rc)) {
+		req->status = 501;
 	} else if (rc != HPE_OK && req->status == 0) {
 		req->status = 400;
 	} else if (rc == HPE_OK && used == room) {

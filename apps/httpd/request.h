@@ -3,10 +3,11 @@
  * request.h - reads one request header with llhttp, in pieces if it comes in pieces, and keeps
  * the fields that the server acts on. Pure. What the request is answered with is plan.h's matter.
  *
- * Limits: 8 KiB of header, 1 KiB of kept field values (431), 2047 bytes of target (414). Answers
- * 400 to what llhttp or lines.h refuses, to an HTTP/1.1 request without exactly one Host, and to
- * a body whose end is told twice or not at all; 417 to an expectation other than 100-continue;
- * 501 to a transfer coding other than chunked; 505 to versions other than 1.0 and 1.1.
+ * Limits: 8 KiB of header, 1 KiB of kept field values (431), 4095 bytes of target (414). Answers
+ * 400 to what llhttp or lines.h refuses, to an HTTP/1.1 request without exactly one Host, to a Host
+ * that is none, and to a body whose end is told twice or not at all; 417 to an expectation other
+ * than 100-continue; 501 to methods that llhttp does not know and to a transfer coding other than
+ * chunked; 505 to versions other than 1.0 and 1.1.
  */
 #ifndef CORQ_HTTPD_REQUEST_H
 #define CORQ_HTTPD_REQUEST_H

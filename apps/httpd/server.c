@@ -15,7 +15,7 @@ httpd_choose_ops(struct httpd_core *hc, struct corq_conn *conn)
 {
 	const struct corq_ops *ops = &httpd_ops;
 
-	if ((httpd_word(conn) & (WORD_STALLED | WORD_RESET)) != 0)
+	if ((httpd_word(conn) & (WORD_STALLED | WORD_RESET | WORD_LAST)) != 0)
 		ops = &watching_ops;
 	else if (httpd_uses(conn, EXTRA_LOGGED))
 		ops = &logged_ops;
@@ -32,7 +32,26 @@ forget_last(struct httpd_core *hc, struct corq_conn *conn)
 		httpd_record_end(hc, conn, HTTPD_END_KEPT, 0);
 		httpd_choose_ops(hc, conn);
 	}
-	httpd_unuse(hc, conn, EXTRA_SIZED);
+	if (corq_conn_unsent(conn) == 0)
+		httpd_unuse(hc, conn, EXTRA_SIZED);
+}
+
+/* The answer that comes goes behind others: what they are is kept, for the case that they are lost.
+ */
+static __attribute__((noinline)) void
+count_before_slow(struct httpd_core *hc, struct corq_conn *conn)
+{
+	bool first = !httpd_uses(conn, EXTRA_SIZED);
+	struct httpd_extra *extra = httpd_use_sized(hc, conn);
+
+	if (extra == NULL)
+		return;
+	if (first)
+		extra->last = httpd_last_sent(hc, conn);
+	extra->before.answers += extra->last.answers;
+	extra->before.head += extra->last.head;
+	extra->before.body += extra->last.body;
+	extra->last = (struct httpd_sent){1, 0, 0};
 }
 
 static void
@@ -90,6 +109,8 @@ httpd_answer(struct httpd_core *hc, struct corq_conn *conn, const struct httpd_p
 
 	if (httpd_extra_of(conn) != NULL)
 		forget_last(hc, conn);
+	if (corq_conn_unsent(conn) != 0)
+		count_before_slow(hc, conn);
 	word = httpd_stamp(httpd_word(conn), corq_core_now(hc->core));
 	word = ((word & ~WORD_FILE) | WORD_SERVED) + (1ull << WORD_REQUESTS_AT);
 	httpd_set_word(conn, word);
@@ -318,9 +339,11 @@ on_sent(struct corq_core *core, struct corq_conn *conn)
 			hc, conn, (word & WORD_ENDING) != 0 ? HTTPD_END_CLOSED : HTTPD_END_KEPT, 0);
 		httpd_choose_ops(hc, conn);
 	}
-	if ((word & WORD_RESET) != 0) {
-		if (unsent == 0)
+	if ((word & (WORD_RESET | WORD_LAST)) != 0) {
+		if (unsent == 0 && (word & WORD_RESET) != 0)
 			corq_conn_abort(core, conn);
+		else if (unsent == 0)
+			corq_conn_close(core, conn);
 		return;
 	}
 	if ((word & WORD_STALLED) == 0 || unsent > HTTPD_STALL_BYTES / 2)

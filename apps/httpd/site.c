@@ -29,6 +29,7 @@ struct walk {
 	struct httpd_site *site;
 	const char *root; /* as realpath gives it */
 	size_t root_len, bytes;
+	time_t now;         /* when the walk began */
 	struct page *pages; /* listings, before they go to the arena */
 	size_t n_pages;
 	char *err;
@@ -74,17 +75,16 @@ set_etag(struct httpd_file *file)
 static void
 set_validators(struct httpd_file *file, time_t now)
 {
-	char date[40] = "";
+	char modified[64] = "";
 	struct tm tm;
 
 	set_etag(file);
-	if (file->validators.modified > now)
-		file->validators.modified = now; /* RFC 9110 8.8.2.1 */
 	file->validators.date_strong = file->validators.modified < now;
-	gmtime_r(&file->validators.modified, &tm);
-	strftime(date, sizeof(date), "%a, %d %b %Y %H:%M:%S GMT", &tm);
+	if (file->validators.modified != 0)
+		strftime(modified, sizeof(modified), "Last-Modified: %a, %d %b %Y %H:%M:%S GMT\r\n",
+			gmtime_r(&file->validators.modified, &tm));
 	file->shared_len = (uint16_t)snprintf(file->head, sizeof(file->head),
-		"Accept-Ranges: bytes\r\nETag: %s\r\nLast-Modified: %s\r\n", file->etag, date);
+		"Accept-Ranges: bytes\r\nETag: %s\r\n%s", file->etag, modified);
 }
 
 static void
@@ -172,6 +172,13 @@ aligned(size_t len)
 	return (len + ALIGN - 1) / ALIGN * ALIGN;
 }
 
+/* None of the future (RFC 9110 8.8.2.1); before 1970: not known. */
+static time_t
+sane_time(const struct walk *w, time_t t)
+{
+	return t < 0 ? 0 : (t < w->now ? t : w->now);
+}
+
 static bool
 inside(const struct walk *w, const char *path)
 {
@@ -209,7 +216,7 @@ walk_entry(struct walk *w, char *path, size_t len, size_t name_len, int depth)
 	if (file == NULL)
 		return fail(w, ENOMEM, path);
 	file->directory = S_ISDIR(st.st_mode);
-	file->validators.modified = st.st_mtime;
+	file->validators.modified = sane_time(w, st.st_mtime);
 	w->site->served += !file->directory;
 	w->bytes += aligned(file->len);
 	if (!file->directory)
@@ -261,7 +268,7 @@ read_file(struct walk *w, struct httpd_file *file, char *to)
 	int fd, error = 0;
 
 	snprintf(path, sizeof(path), "%s%s", w->root, file->path);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* it may be another one by now */
 	if (fd < 0)
 		return fail(w, errno, path);
 	while (at < file->len && n > 0) {
@@ -344,7 +351,7 @@ make_page(struct walk *w, const char *path, size_t first, size_t end)
 	if (file == NULL)
 		return -ENOMEM;
 	file->listing = true;
-	file->validators.modified = time(NULL);
+	file->validators.modified = w->now;
 	w->bytes += aligned(page->len);
 	return 0;
 }
@@ -389,7 +396,6 @@ static int
 fill_arena(struct walk *w)
 {
 	struct httpd_site *site = w->site;
-	time_t now = time(NULL);
 	size_t at = 0, page = 0;
 	int rc = 0;
 
@@ -407,7 +413,7 @@ fill_arena(struct walk *w)
 				httpd_type_field(file->path, file->body, file->len, file->type);
 		}
 		if (rc == 0) {
-			set_validators(file, now);
+			set_validators(file, w->now);
 			set_head(file);
 		}
 		at += aligned(file->len);
@@ -439,7 +445,8 @@ int
 httpd_site_load(struct httpd_site *site, const char *dir, bool list, char *err, size_t err_len)
 {
 	char root[PATH_MAX], path[PATH_MAX + 1];
-	struct walk w = {.site = site, .root = root, .err = err, .err_len = err_len};
+	struct walk w = {
+		.site = site, .root = root, .now = time(NULL), .err = err, .err_len = err_len};
 	int rc = 0;
 
 	memset(site, 0, sizeof(*site));

@@ -40,6 +40,17 @@ httpd_use(struct httpd_core *hc, struct corq_conn *conn, enum httpd_use use)
 	return extra;
 }
 
+struct httpd_extra *
+httpd_use_sized(struct httpd_core *hc, struct corq_conn *conn)
+{
+	bool before = httpd_uses(conn, EXTRA_SIZED);
+	struct httpd_extra *extra = httpd_use(hc, conn, EXTRA_SIZED);
+
+	if (extra != NULL && !before)
+		extra->last = extra->before = (struct httpd_sent){0, 0, 0};
+	return extra;
+}
+
 void
 httpd_unuse(struct httpd_core *hc, struct corq_conn *conn, enum httpd_use use)
 {

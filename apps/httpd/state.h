@@ -16,7 +16,7 @@ enum httpd_use {
 	EXTRA_HEADER = 1u << 0,  /* a header that came in part (partial) */
 	EXTRA_BODY = 1u << 1,    /* a body is being read; plan is what follows */
 	EXTRA_WRITING = 1u << 2, /* plan's answer is queued in pieces */
-	EXTRA_SIZED = 1u << 3,   /* the last answer was no whole file: head_bytes, body_bytes */
+	EXTRA_SIZED = 1u << 3,   /* last, before: more than one whole file is under way */
 	EXTRA_WATCHED = 1u << 4, /* does the peer take what we send? */
 	EXTRA_LOGGED = 1u << 5,  /* record waits for the answer's end */
 };
@@ -39,11 +39,12 @@ struct httpd_extra {
 	/* BODY */
 	struct httpd_body body;
 	uint64_t body_began_ns, body_seen; /* bytes at the last look */
-	/* WRITING, SIZED */
+	/* WRITING */
 	struct httpd_plan plan;
-	uint64_t head_bytes, body_bytes; /* queued */
-	uint64_t piece_at;               /* bytes of the range that are queued */
-	unsigned range;                  /* the next one */
+	uint64_t piece_at; /* bytes of the range that are queued */
+	unsigned range;    /* the next one */
+	/* SIZED: queued, of the last answer, and of those before it since the queue was empty */
+	struct httpd_sent last, before;
 	/* WATCHED: the last look, and the last at which enough had been taken */
 	uint64_t looked_ns, good_ns, seen_unsent;
 	uint32_t seen_una;
@@ -107,6 +108,8 @@ httpd_uses(const struct corq_conn *conn, enum httpd_use use)
 
 /* The connection's extra, taken for one more use. NULL: there is none, counted. */
 struct httpd_extra *httpd_use(struct httpd_core *hc, struct corq_conn *conn, enum httpd_use use);
+/* The same for SIZED, with nothing sent yet. */
+struct httpd_extra *httpd_use_sized(struct httpd_core *hc, struct corq_conn *conn);
 /* That use is over; harmless if it was not. The extra may be gone afterwards. */
 void httpd_unuse(struct httpd_core *hc, struct corq_conn *conn, enum httpd_use use);
 /* Copies the header of scratch out of the way, for a connection without a partial header. When all

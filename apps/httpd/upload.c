@@ -62,6 +62,7 @@ finish(struct httpd_core *hc, struct corq_conn *conn, struct httpd_extra *extra)
 		hc->counts.upload_bytes += extra->body.bytes;
 	}
 	hc->plan = extra->plan;
+	extra->plan.upload = false; /* whatever becomes of the answer, it was not cut */
 	hc->plan.linger = false;
 	hc->began_ns = extra->body_began_ns;
 	hc->line_len = extra->record.line_len;

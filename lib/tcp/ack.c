@@ -101,11 +101,13 @@ take_window(struct corq_engine *e, struct corq_conn *c, const struct corq_seg *s
 	return changed;
 }
 
-/* A probe was answered or the window opened: persist starts over (output decides anew). */
+/* A probe was answered or the window opened: persist starts over (output decides anew). An orphan
+ * must open its window for that. */
 static void
 probe_answered(struct corq_engine *e, struct corq_conn *c, struct corq_work *w)
 {
-	w->rtx_since = 0;
+	if (c->snd_wnd != 0 || !(c->flags & CORQ_CF_ORPHAN))
+		w->rtx_since = 0;
 	if (c->snd_wnd == 0 || c->backoff == 0)
 		return;
 	c->backoff = 0;

@@ -106,13 +106,19 @@ fire_syn(struct corq_engine *e, struct corq_conn *c, struct corq_work *w)
 	corq_conn_mark_urgent(e, c);
 }
 
-/* R2 of probes: whether none was answered for too long. Notes when the first of them left. */
+/* R2 of probes: whether none was answered for too long. Notes when the first of them left. Of an
+ * orphan every one counts (ack.c), for as long as it may stay in FIN_WAIT_2: the program has gone,
+ * so nobody else would ever end a connection whose peer keeps its window shut. */
 static bool
-unanswered(const struct corq_engine *e, struct corq_work *w)
+unanswered(const struct corq_engine *e, const struct corq_conn *c, struct corq_work *w)
 {
+	uint64_t limit = c->flags & CORQ_CF_ORPHAN
+				 ? (uint64_t)e->cfg.fin_wait2_ticks << CORQ_TICK_SHIFT
+				 : PERSIST_NS;
+
 	if (!w->rtx_since)
 		w->rtx_since = e->now_ns;
-	return e->now_ns - w->rtx_since > PERSIST_NS;
+	return e->now_ns - w->rtx_since > limit;
 }
 
 static void
@@ -125,7 +131,7 @@ fire_rto(struct corq_engine *e, struct corq_conn *c, struct corq_work *w)
 	}
 	/* A window that shrank to nothing over what is in flight makes probes of retransmissions:
 	 * they go on for as long as they are answered (RFC 9293 3.8.6, 3.8.6.1). */
-	if (c->snd_wnd == 0 ? unanswered(e, w) : c->backoff >= e->cfg.data_retries) {
+	if (c->snd_wnd == 0 ? unanswered(e, c, w) : c->backoff >= e->cfg.data_retries) {
 		give_up(e, c);
 		return;
 	}
@@ -139,7 +145,7 @@ fire_rto(struct corq_engine *e, struct corq_conn *c, struct corq_work *w)
 static void
 fire_persist(struct corq_engine *e, struct corq_conn *c, struct corq_work *w)
 {
-	if (unanswered(e, w)) {
+	if (unanswered(e, c, w)) {
 		give_up(e, c);
 		return;
 	}

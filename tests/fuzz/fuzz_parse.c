@@ -128,10 +128,10 @@ check_arp(const struct corq_frame *f)
 		return;
 	mem = aligned_alloc(CORQ_CACHELINE, (corq_neigh_bytes(4) + 63) / 64 * 64);
 	CORQ_ASSERT(mem);
-	corq_neigh_init(&nt, mem, 4, 1);
+	corq_neigh_init(&nt, mem, 4, CORQ_NEIGH_HELD, 1);
 	corq_neigh_lookup(&nt, &a.spa, 1);
 	corq_neigh_arp_input(&nt, &a, CORQ_NEIGH_MAY_CREATE, 2);
-	while (corq_neigh_poll(&nt, 2, &act))
+	while (corq_neigh_poll(&nt, 2, 1, &act))
 		CORQ_ASSERT(act.idx < 4);
 	corq_arp_conflict(&g, &a, &a.tpa, us, 3);
 	free(mem);

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Requests to corq httpd that no stock client makes, for test_httpd_http.sh: http_client.py HOST WWW JOB...
 
-Jobs: statuses ranges pipeline listing slow-header slow-body slow-reader loris. Each prints one
-line, and the first thing that is wrong ends the program with status 1. WWW is the directory served.
+Jobs: statuses ranges pipeline listing slow-header slow-body slow-reader lazy lost whole loris. Each
+prints one line, and the first thing that is wrong ends the program with status 1. WWW is the directory
+served.
 """
 import email
 import html.parser
@@ -11,6 +12,7 @@ import os
 import random
 import select
 import socket
+import struct
 import sys
 import time
 import urllib.parse
@@ -84,19 +86,25 @@ def statuses():
         (400, b"GET /%00 HTTP/1.1\r\n" + FIELDS, True), (400, b"GET /%2e%2e/x HTTP/1.1\r\n" + FIELDS, True),
         (400, b"GET /page HTTP/1.1\r\n" + FIELDS + b"X: a\r\n b\r\n", False),
         (400, b"GET /page HTTP/1.1\r\n" + FIELDS + b"X : a\r\n", False),
-        (400, b"GET /page HTTP/1.1\r\n" + FIELDS + FIELDS, False), (400, b"\x16\x03\x01\x02\x00\r\n", False),
+        (400, b"GET /page HTTP/1.1\r\n" + FIELDS + FIELDS, False), (400, b"GET /page HTTP/1.1\r\nHost: a/b\r\n", False),
+        (400, b"GET  /page HTTP/1.1\r\n" + FIELDS, False), (400, b"GET /page\t HTTP/1.1\r\n" + FIELDS, False),
+        (400, b"OPTIONS /page RTSP/1.0\r\n" + FIELDS, False), (400, b"GET http://u@h/page HTTP/1.1\r\n" + FIELDS, True),
+        (200, b"GET /page HTTP/1.0\r\nConnection: keep-alive, close\r\n", False), (400, b"\x16\x03\x01\x02\x00\r\n", False),
         (400, b"POST /up HTTP/1.1\r\n" + FIELDS + b"Content-Length: 3\r\nContent-Length: 3\r\n", False),
         (400, b"POST /up HTTP/1.1\r\n" + FIELDS + b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n", False),
         (400, b"POST /up HTTP/1.1\r\n" + FIELDS + b"Transfer-Encoding: chunked\r\n\r\n1\r\naXX", False),
+        (400, b"POST /up HTTP/1.1\r\n" + FIELDS + b"Transfer-Encoding: chunked\r\n\r\n0\r\nA b: c\r\n", False),
+        (413, b"POST /up HTTP/1.1\r\n" + FIELDS + b"Transfer-Encoding: chunked\r\n\r\nffffffffffffffff", False),
         (404, b"GET /nothing HTTP/1.1\r\n" + FIELDS, True),
         (405, b"DELETE /page HTTP/1.1\r\n" + FIELDS, True), (405, b"PUT /page HTTP/1.1\r\n" + FIELDS, True),
         (412, b"GET /page HTTP/1.1\r\n" + FIELDS + b'If-Match: "x"\r\n', True),
         (413, b"PUT /up HTTP/1.1\r\n" + FIELDS + b"Content-Length: 999999999999\r\n", False),
         (413, b"GET /page HTTP/1.1\r\n" + FIELDS + b"Content-Length: 1048577\r\n", False),
-        (414, b"GET /" + b"u" * 3000 + b" HTTP/1.1\r\n" + FIELDS, False),
+        (414, b"GET /" + b"u" * 4096 + b" HTTP/1.1\r\n" + FIELDS, False),
         (416, b"GET /page HTTP/1.1\r\n" + FIELDS + b"Range: bytes=999999-\r\n", True),
         (417, b"PUT /up HTTP/1.1\r\n" + FIELDS + b"Content-Length: 3\r\nExpect: more\r\n", False),
         (431, b"GET /page HTTP/1.1\r\n" + FIELDS + big + b"\r\n", False),
+        (501, b"BREW /page HTTP/1.1\r\n" + FIELDS, False),
         (501, b"PUT /up HTTP/1.1\r\n" + FIELDS + b"Transfer-Encoding: gzip, chunked\r\n", False),
         (505, b"GET /page HTTP/2.0\r\n" + FIELDS, False)]
     for want, request, keeps in cases:
@@ -147,19 +155,19 @@ def go_on():
 
 
 def ranges():
-    with open(os.path.join(WWW, "big"), "rb") as f:
+    with open(os.path.join(WWW, "mid"), "rb") as f:
         data = f.read()
     size, rng, n = len(data), random.Random(3), 0
     for count in [1] * 5 + [2, 3, 5, 8, 16, 16]:
         cuts = sorted(rng.sample(range(size), 2 * count))
-        if count == 3:  # long ones among short ones: written in pieces
-            cuts = [0, 40000000, 40000001, 40000002, 40000100, size - 1]
+        if count == 3:  # one of more than 32 MiB among short ones: written in pieces
+            cuts = [0, 34000000, 34000001, 34000002, 34000100, size - 1]
         want = [(cuts[2 * i], cuts[2 * i + 1]) for i in range(count)]
         if count > 3:
             want = [(a, min(b, a + rng.randrange(1, 5000) - 1)) for a, b in want]
             rng.shuffle(want)
         s = connect()
-        s.sendall(b"GET /big HTTP/1.1\r\n" + FIELDS + b"Range: bytes=" +
+        s.sendall(b"GET /mid HTTP/1.1\r\n" + FIELDS + b"Range: bytes=" +
                   ",".join(f"{a}-{b}" for a, b in want).encode() + b"\r\n\r\n")
         status, head, body, rest = read_response(s)
         must(status == 206 and rest == b"", f"ranges {want}: {status}")
@@ -274,7 +282,7 @@ def listing():
         links.feed(body.decode())
         real = os.path.join(WWW, urllib.parse.unquote(path).lstrip("/"))
         names = sorted(n + ("/" if os.path.isdir(os.path.join(real, n)) else "")
-                       for n in os.listdir(real) if not n.startswith("."))
+                       for n in os.listdir(real) if not n.startswith(".") and n != "fifo")
         must(sorted(t for t in links.text if t != "../") == names, f"{path}: {links.text}, not {names}")
         for link in links.links:
             target = urllib.parse.urljoin(f"http://h{path}", link).removeprefix("http://h")
@@ -338,6 +346,74 @@ def slow_reader():
     print("slow-reader: reset after %.1f s" % (time.monotonic() - begin))
 
 
+def lazy():
+    """Nothing is read, and the connection is half-closed, or the server's to close: a reset all the same."""
+    held = []
+    for i in range(40):
+        s = connect(2048)
+        path, close = (b"/big", b"") if i % 2 else (b"/page", b"Connection: close\r\n")
+        s.sendall(b"GET " + path + b" HTTP/1.1\r\n" + FIELDS + close + b"\r\n")
+        if i % 2:
+            s.shutdown(socket.SHUT_WR)
+        held.append(s)
+    begin = time.monotonic()
+    poll = select.poll()
+    for s in held:
+        poll.register(s, 0)  # errors only
+    while len(poll.poll(0)) < len(held) and time.monotonic() < begin + 20:
+        time.sleep(0.2)
+    must(len(poll.poll(0)) == len(held), f"{len(held) - len(poll.poll(0))} lazy readers were not reset")
+    print(f"lazy: {len(held)} reset after %.1f s" % (time.monotonic() - begin))
+
+
+def lost():
+    """A page behind 400 short answers (405), a short one behind 20 pages, none of them read; then a reset."""
+    page, short = (m + b" /page HTTP/1.1\r\n" + FIELDS + b"\r\n" for m in (b"GET", b"DELETE"))
+    for requests in (short * 400 + page, page * 20 + short):
+        s = connect(2048)
+        s.sendall(requests)
+        time.sleep(0.3)
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        s.close()
+    print("lost: 422 requests")
+
+
+def whole():
+    """--max-requests 3: what is pipelined behind the third cuts none of the three answers, unread as they are."""
+    request = b"GET /page HTTP/1.1\r\n" + FIELDS + b"X: " + b"y" * 1000 + b"\r\n\r\n"
+    for i in range(10):
+        s, out = connect(4096), b""
+        s.setblocking(False)
+        left = memoryview(request * 1000)
+        try:
+            while left:
+                left = left[s.send(left):]
+        except OSError:
+            pass
+        s.setblocking(True)
+        s.settimeout(10)
+        try:
+            while more := s.recv(1500):
+                out += more
+                s.setblocking(False)
+                try:
+                    left = left[s.send(left[:20000]):]
+                except OSError:
+                    pass
+                s.settimeout(10)
+        except ConnectionResetError:
+            pass
+        must(out.count(b"HTTP/1.1 200") == 3, f"whole, connection {i}: {out.count(b'HTTP/1.1 200')} answers")
+        rest = out
+        for _ in range(3):
+            head, _, rest = rest.partition(b"\r\n\r\n")
+            length = int(field(head.decode(), "Content-Length"))
+            must(len(rest) >= length > 4000, f"whole, connection {i}: {len(rest)} of {length} bytes")
+            rest = rest[length:]
+        s.close()
+    print("whole: 30 answers")
+
+
 def loris():
     """1100 headers that never end (a core keeps 1024), and a client that wants a page in two pieces."""
     held = []
@@ -356,4 +432,4 @@ def loris():
 
 for job in sys.argv[3:]:
     {"statuses": statuses, "ranges": ranges, "pipeline": pipeline, "listing": listing, "slow-header": slow_header,
-     "slow-body": slow_body, "slow-reader": slow_reader, "loris": loris}[job]()
+     "slow-body": slow_body, "slow-reader": slow_reader, "lazy": lazy, "lost": lost, "whole": whole, "loris": loris}[job]()

@@ -85,6 +85,8 @@ test_bad_paths(void **state)
 	path_is("http://?x", NULL);
 	path_is("http://:80/", NULL);
 	path_is("http://user@/", NULL);
+	path_is("http://user@h/page", NULL);
+	path_is("http://h:x/page", NULL);
 	path_is("http://h/../x", NULL);
 	path_is("https://h/", NULL);
 }
@@ -246,7 +248,10 @@ test_requests(void **state)
 	request_is("GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", 200, 0);
 	request_is("POST / HTTP/1.0\r\nContent-Length: 3\r\n\r\n", 200, 0);
 	request_is("GET / HTTP/1.0\r\nContent-Length: -1\r\n\r\n", 400, 0);
-	request_is("BREW / HTTP/1.1\r\nHost: a\r\n\r\n", 400, 0);
+	request_is("BREW / HTTP/1.1\r\nHost: a\r\n\r\n", 501, 0);
+	request_is("GETS / HTTP/1.1\r\nHost: a\r\n\r\n", 501, 0);
+	request_is("get / HTTP/1.1\r\nHost: a\r\n\r\n", 501, 0);
+	request_is("G@T / HTTP/1.1\r\nHost: a\r\n\r\n", 400, 0);
 	request_is("GET / HTTP/3.7\r\n\r\n", 505, 0);
 	request_is("\x16\x03\x01\x02", 400, 0);
 	request_is("GET / HTTP/1.0\r\n", 0, 0);
@@ -260,6 +265,30 @@ test_requests(void **state)
 	assert_true(req.keep);
 	feed(&req, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", 46, 0, &used);
 	assert_false(req.keep);
+	/* "close" is stronger, whatever the version (RFC 9112 9.3). */
+	feed(&req, "GET / HTTP/1.0\r\nConnection: keep-alive, close\r\n\r\n", 49, 0, &used);
+	assert_int_equal(req.status, 200);
+	assert_false(req.keep);
+}
+
+static void
+test_authorities(void **state)
+{
+	static const char *const good[] = {
+		"", "h", "h:", "h:80", "a.b-c_d", "[::1]", "[::1]:80", "h%2e", "[v1.a:b]", ":80"};
+	static const char *const bad[] = {"a b", "a/b", "u@h", "h:a", "h:80:", "[", "[]", "[::1",
+		"[::1]x", "a\\b", "a?", "a#", "\xc3\xa4", "[::1]:80a", "a,b:c", "]"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		if (!httpd_authority_is_right(good[i], strlen(good[i])))
+			fail_msg("'%s' was refused", good[i]);
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		if (httpd_authority_is_right(bad[i], strlen(bad[i])))
+			fail_msg("'%s' was taken", bad[i]);
+	}
+	assert_false(httpd_authority_is_right("a\0b", 3));
 }
 
 /* What two readers could take apart in two ways. */
@@ -278,7 +307,17 @@ test_strict(void **state)
 	request_is(HOST "X: a\n\r\n", 400, 0);
 	request_is(HOST "X: a\rY: b\r\n\r\n", 400, 0);
 	request_is("GET / HTTP/1.0\n\n", 400, 0);
-	request_is("GET /\r\n\r\n", 505, 0); /* HTTP/0.9 */
+	request_is("GET /\r\n\r\n", 400, 0); /* HTTP/0.9 */
+	request_is("GET  / HTTP/1.0\r\n\r\n", 400, 0);
+	request_is("GET /  HTTP/1.0\r\n\r\n", 400, 0);
+	request_is("GET /a\tb HTTP/1.0\r\n\r\n", 400, 0);
+	request_is("GET /a\fb HTTP/1.0\r\n\r\n", 400, 0);
+	request_is("OPTIONS / RTSP/1.0\r\n\r\n", 400, 0);
+	request_is("SOURCE / ICE/1.0\r\n\r\n", 400, 0);
+	request_is("GET / HTTP/1.0\r\nHost: a b\r\n\r\n", 400, 0);
+	request_is("GET / HTTP/1.1\r\nHost: u@a\r\n\r\n", 400, 0);
+	request_is("GET / HTTP/1.1\r\nHost: \r\n\r\n", 200, 0);
+	request_is("GET / HTTP/1.1\r\nHost: a:80\r\nRange: bytes=0-\r\n\r\n", 200, 0);
 	request_is(HOST "Content-Length: 3\r\nContent-Length: 3\r\n\r\n", 400, 0);
 	request_is(HOST "Content-Length: 3\r\nContent-Length: 4\r\n\r\n", 400, 0);
 	request_is(HOST "Content-Length: 3, 3\r\n\r\n", 400, 0);
@@ -344,7 +383,7 @@ test_bounds(void **state)
 		memset(text, 'u', sizeof(text));
 		memcpy(text, "GET /", 5);
 		strcpy(text + 4 + HTTPD_URL_MAX + more, " HTTP/1.0\r\n\r\n");
-		for (size_t cut = 0; cut < 3000; cut += 999)
+		for (size_t cut = 0; cut < HTTPD_URL_MAX; cut += 999)
 			assert_int_equal(
 				feed(&req, text, strlen(text), cut, &used), more ? 414 : 200);
 	}
@@ -374,28 +413,41 @@ test_bounds(void **state)
 }
 
 static void
-unacked_is(uint64_t bytes, uint64_t head, uint64_t body, uint64_t responses, uint64_t missing)
+unacked_is(uint64_t bytes, struct httpd_sent last, struct httpd_sent before, uint64_t answers,
+	uint64_t body, uint64_t last_body)
 {
-	struct httpd_unacked lost = httpd_unacked(bytes, head, body);
+	struct httpd_unacked lost = httpd_unacked(bytes, &last, &before);
 
-	assert_int_equal(lost.responses, responses);
-	assert_int_equal(lost.body, missing);
+	assert_int_equal(lost.answers, answers);
+	assert_int_equal(lost.body, body);
+	assert_int_equal(lost.last_body, last_body);
 }
 
 static void
 test_unacked(void **state)
 {
+	const struct httpd_sent none = {0, 0, 0}, page = {1, 200, 100}, text = {1, 200, 0};
+
 	(void)state;
-	unacked_is(0, 200, 100, 0, 0);
-	unacked_is(1, 200, 100, 1, 1);
-	unacked_is(100, 200, 100, 1, 100);
-	unacked_is(101, 200, 100, 1, 100); /* one byte of the header is missing too */
-	unacked_is(300, 200, 100, 1, 100);
-	unacked_is(301, 200, 100, 2, 101); /* pipelined: one byte of the response before it */
-	unacked_is(900, 200, 100, 3, 300);
-	unacked_is(150, 200, 0, 1, 0);
-	unacked_is(1u << 31, 200, 1u << 30, 2, (1ull << 31) - 200);
-	unacked_is(5, 0, 0, 1, 0); /* always ends */
+	unacked_is(0, page, none, 0, 0, 0);
+	unacked_is(1, page, none, 1, 1, 1);
+	unacked_is(100, page, none, 1, 100, 100);
+	unacked_is(101, page, none, 1, 100, 100); /* one byte of the header is missing too */
+	unacked_is(300, page, none, 1, 100, 100);
+	unacked_is(150, text, none, 1, 0, 0);
+	unacked_is(1ull << 31, (struct httpd_sent){1, 200, 1ull << 31}, none, 1, 1ull << 31,
+		1ull << 31);
+	/* Pipelined, behind equal ones. */
+	unacked_is(300, page, (struct httpd_sent){9, 1800, 900}, 1, 100, 100);
+	unacked_is(301, page, (struct httpd_sent){9, 1800, 900}, 2, 100, 100);
+	unacked_is(900, page, (struct httpd_sent){9, 1800, 900}, 3, 300, 100);
+	/* A page behind texts, a text behind pages: what was not queued cannot be lost. */
+	unacked_is(100000, page, (struct httpd_sent){600, 120000, 0}, 500, 100, 100);
+	unacked_is(3200, text, (struct httpd_sent){10, 2000, 1000}, 11, 1000, 0);
+	/* More than is known of (100 Continue): no more than that. */
+	unacked_is(99999, page, (struct httpd_sent){9, 1800, 900}, 10, 1000, 100);
+	unacked_is(99999, page, none, 1, 100, 100);
+	unacked_is(5, none, none, 1, 0, 0);
 }
 
 int
@@ -409,6 +461,7 @@ main(void)
 		cmocka_unit_test(test_types),
 		cmocka_unit_test(test_utf8),
 		cmocka_unit_test(test_requests),
+		cmocka_unit_test(test_authorities),
 		cmocka_unit_test(test_strict),
 		cmocka_unit_test(test_values),
 		cmocka_unit_test(test_bounds),

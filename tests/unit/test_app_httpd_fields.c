@@ -314,6 +314,14 @@ test_bodies(void **state)
 		{CHUNKED, "-3\r\nabc\r\n", 400, 0, 0},
 		{CHUNKED, "x\r\n", 400, 0, 0},
 		{CHUNKED, "ffffffffffffffffff\r\n", 400, 0, 0},
+		{CHUNKED, "15\r\n", 413, 0, 0}, /* its size is enough */
+		{CHUNKED, "ffffffffffffffff\r\n", 413, 0, 0},
+		{CHUNKED, "3\r\nabc\r\n0\r\nA: b\r\nC: d\r\n\r\nGET", 200, 3, 3},
+		{CHUNKED, "3\r\nabc\r\n0\r\n\n", 400, 0, 0},
+		{CHUNKED, "3\r\nabc\r\n0\r\nA: b\r\n c\r\n\r\n", 400, 0, 0},
+		{CHUNKED, "3\r\nabc\r\n0\r\nA b: c\r\n\r\n", 400, 0, 0},
+		{CHUNKED, "3\r\nabc\r\n0\r\nA : c\r\n\r\n", 400, 0, 0},
+		{CHUNKED, "3\r\nabc\r\n0\r\nGET / HTTP/1.1\r\n\r\n", 400, 0, 0},
 		{CHUNKED, "3\r\nab", 0, 0, 0},
 	};
 	EVP_MD_CTX *digest = EVP_MD_CTX_new();

@@ -10,7 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -266,6 +269,93 @@ test_log_thread(void **state)
 	assert_int_equal(lines, figures.lines);
 }
 
+/* What cannot be written is counted as dropped; nobody is waited for. */
+static void
+test_log_lost(void **state)
+{
+	struct httpd_log_record record = {.status = 200};
+	struct httpd_log_figures figures;
+	struct httpd_log *log;
+	char path[sizeof(root) + 8], err[200];
+
+	(void)state;
+	assert_int_equal(httpd_log_start("/dev/full", 1, &log, err, sizeof(err)), 0);
+	for (int i = 0; i < 100; i++)
+		httpd_log_push(httpd_log_ring(log, 0), &record);
+	httpd_log_end(log, &figures);
+	assert_int_equal(figures.error, ENOSPC);
+	assert_int_equal(figures.lines, 0);
+	assert_int_equal(figures.dropped, 100);
+	snprintf(path, sizeof(path), "%s/fifo", root);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(httpd_log_start(path, 1, &log, err, sizeof(err)), -ENXIO);
+	assert_non_null(strstr(err, "nobody reads"));
+}
+
+/* The last link of a listing, in percent form, may be asked for, however long and odd the path. */
+static void
+test_long_links(void **state)
+{
+	char long_root[] = "/tmp/corq-test-httpd-XXXXXX", path[1200], link[3 * 1024 + 1],
+	     command[64];
+	struct httpd_site deep;
+	size_t longest = 0;
+	char err[200];
+	int n;
+
+	(void)state;
+	assert_non_null(mkdtemp(long_root));
+	n = sprintf(path, "%s", long_root);
+	for (int i = 0; i < 3; i++) {
+		path[n++] = '/';
+		memset(path + n, 0xff, 255);
+		path[n += 255] = '\0';
+		assert_int_equal(mkdir(path, 0755), 0);
+	}
+	path[n++] = '/';
+	memset(path + n, 0xff, 254);
+	path[n + 254] = '\0';
+	fclose(fopen(path, "w"));
+	assert_int_equal(httpd_site_load(&deep, long_root, true, err, sizeof(err)), 0);
+	for (size_t i = 0; i < deep.count; i++) {
+		size_t len = httpd_path_encode(deep.files[i].path, link);
+
+		longest = len > longest ? len : longest;
+	}
+	assert_in_range(longest, 3000, HTTPD_URL_MAX);
+	httpd_site_free(&deep);
+	snprintf(command, sizeof(command), "rm -rf '%s'", long_root);
+	assert_int_equal(system(command), 0);
+}
+
+/* A date of the future is now, one before 1970 is none. */
+static void
+test_file_times(void **state)
+{
+	const struct timespec odd[][2] = {{{9999999999, 0}, {9999999999, 0}}, {{-5, 0}, {-5, 0}}};
+	char old_root[] = "/tmp/corq-test-httpd-XXXXXX", path[64], name[16], command[64];
+	struct httpd_site dated;
+	char err[200];
+
+	(void)state;
+	assert_non_null(mkdtemp(old_root));
+	for (int i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "%s/%d", old_root, i);
+		fclose(fopen(path, "w"));
+		assert_int_equal(utimensat(AT_FDCWD, path, odd[i], 0), 0);
+	}
+	assert_int_equal(httpd_site_load(&dated, old_root, true, err, sizeof(err)), 0);
+	assert_in_range(
+		httpd_site_find(&dated, strcpy(name, "/0"), 2)->validators.modified, 1, time(NULL));
+	assert_int_equal(httpd_site_find(&dated, strcpy(name, "/1"), 2)->validators.modified, 0);
+	assert_null(strstr(httpd_site_find(&dated, name, 2)->head, "Last-Modified"));
+	assert_non_null(
+		strstr(httpd_site_find(&dated, strcpy(name, "/0"), 2)->head, "Last-Modified"));
+	httpd_site_free(&dated);
+	snprintf(command, sizeof(command), "rm -rf '%s'", old_root);
+	assert_int_equal(system(command), 0);
+}
+
 int
 main(void)
 {
@@ -274,6 +364,9 @@ main(void)
 		cmocka_unit_test(test_listing),
 		cmocka_unit_test(test_plans),
 		cmocka_unit_test(test_log_thread),
+		cmocka_unit_test(test_log_lost),
+		cmocka_unit_test(test_long_links),
+		cmocka_unit_test(test_file_times),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
