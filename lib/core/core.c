@@ -231,7 +231,8 @@ corq_core_init(struct corq_core **out, void *mem, const struct corq_core_config 
 	core->cfg = *cfg;
 	core->port = port;
 	now = port->ops->now_ns(port);
-	corq_neigh_init(&core->neigh, at, cfg->max_neigh, corq_splitmix64(&seed));
+	corq_neigh_init(&core->neigh, at, cfg->max_neigh, corq_neigh_held_max(cfg->tx_frames),
+		corq_splitmix64(&seed));
 	at += line_up(corq_neigh_bytes(cfg->max_neigh));
 	corq_engine_init(&core->eng, at, &cfg->tcp, corq_splitmix64(&seed),
 		(uint32_t)(now >> CORQ_TICK_SHIFT));

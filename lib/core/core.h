@@ -42,6 +42,7 @@ struct corq_core_config {
 	bool has_gw;
 	struct corq_addr gw;
 	uint16_t max_neigh;
+	uint32_t tx_frames; /* of the port, 0: many */
 	struct corq_log *log;
 	const char *offload_hint; /* the line for a peer that leaves checksums to its device */
 	bool idle_sleep;          /* back off by sleeping when idle (off: pause only) */

@@ -212,10 +212,7 @@ flush_held(struct corq_core *core, const struct corq_neigh_action *a)
 {
 	for (unsigned i = 0; i < a->n_frames; i++) {
 		memcpy(a->frames[i]->data, a->mac, 6);
-		if (core->n_tx < CORQ_TX_BUDGET)
-			put_tx(core, a->frames[i]);
-		else
-			drop(core, a->frames[i], CORQ_R_NEIGH_UNRESOLVED);
+		put_tx(core, a->frames[i]);
 	}
 }
 
@@ -236,7 +233,8 @@ corq_link_poll(struct corq_core *core)
 
 	if (CORQ_LIKELY(corq_neigh_next(&core->neigh) > core->eng.now_ns))
 		return;
-	while (core->n_tx < CORQ_TX_BUDGET && corq_neigh_poll(&core->neigh, core->eng.now_ns, &a)) {
+	while (core->n_tx < CORQ_TX_BUDGET &&
+		corq_neigh_poll(&core->neigh, core->eng.now_ns, CORQ_TX_BUDGET - core->n_tx, &a)) {
 		switch (a.todo) {
 		case CORQ_NEIGH_SEND_REQUEST:
 			send_request(core, &a);

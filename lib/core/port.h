@@ -50,6 +50,9 @@ struct corq_port_ops {
 	uint16_t (*released)(struct corq_port *port, void **ext, uint16_t n, int provoke);
 	/* Sleeps at most ns, or until a packet may be there (a hint). NULL: the core spins. */
 	void (*idle)(struct corq_port *port, uint64_t ns);
+	/* Brings the counters below up to date, which otherwise is done now and then. Called at the
+	 * end of a run. NULL: they always are. */
+	void (*count)(struct corq_port *port);
 };
 
 struct corq_port {

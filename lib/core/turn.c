@@ -10,6 +10,8 @@
 #include "core/core.h"
 #include "core/handoff.h"
 
+#define TX_LONG 1000000u /* cycles: a third of a millisecond; sending a burst takes some 10 us */
+
 /* ---- steps 1 to 3: what came ---- */
 
 static void
@@ -207,7 +209,9 @@ build(struct corq_core *core)
 	core->n_tx += n;
 }
 
-/* The time in which the device did not take what was ready. */
+/* From the turn whose tx_burst left frames behind to the next try, each time: never with tx_full 0,
+ * and nothing of the time that a driver spends inside tx_burst, be it asleep. What the core did
+ * meanwhile, and what it was kept from doing, is in it. */
 static void
 count_blocked(struct corq_core *core)
 {
@@ -296,6 +300,8 @@ count_cycles(struct corq_core *core, bool busy)
 	s->cycles_events += core->stage[3];
 	s->cycles_build += core->stage[4];
 	s->cycles_tx += core->stage[5];
+	if (CORQ_UNLIKELY(core->stage[5] >= TX_LONG))
+		s->cycles_tx_long += core->stage[5];
 	s->cycles_busy += corq_cycles() - core->cycles_start;
 }
 

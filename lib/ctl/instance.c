@@ -10,6 +10,7 @@
 #include "base/atomic.h"
 #include "base/rand.h"
 #include "core/core.h"
+#include "ctl/addresses.h"
 #include "ctl/platform.h"
 
 #include <errno.h>
@@ -49,79 +50,12 @@ log_line(void *arg, enum corq_log_level level, const char *line)
 		fprintf(stderr, "corq: %s: %s\n", corq_log_level_name(level), line);
 }
 
-static bool
-is_loop(const struct corq_config *c)
-{
-	return !c->dev || strcmp(c->dev, "loop") == 0;
-}
-
-static int
-parse_side(struct corq_instance *inst, enum corq_side side, const char *text, const char *what,
-	char *err, size_t err_len)
-{
-	struct corq_addr_range *r = &inst->addr[side];
-
-	if (strchr(text, '/') && corq_addr_parse_range(text, r) == 0) {
-		if (corq_addr_is_v4(&r->first))
-			return 0;
-		snprintf(err, err_len,
-			"%s '%s': IPv6 needs neighbour discovery, which corq does not have yet; "
-			"give "
-			"an IPv4 address",
-			what, text);
-		return -EAFNOSUPPORT;
-	}
-	snprintf(err, err_len,
-		"%s '%s': give an address with its prefix, A/len, or a range, A-B/len", what, text);
-	return -EINVAL;
-}
-
-/* Both ends of loop would answer for an address that both have. */
-static bool
-overlap(const struct corq_addr_range *a, const struct corq_addr_range *b)
-{
-	return memcmp(a->first.b, b->last.b, 16) <= 0 && memcmp(b->first.b, a->last.b, 16) <= 0;
-}
-
-static int
-parse_addresses(struct corq_instance *inst, const struct corq_config *c, char *err, size_t err_len)
-{
-	int rc;
-
-	if (!c->ip && !is_loop(c)) {
-		snprintf(err, err_len,
-			"--ip is missing: device %s needs an address of its own, as "
-			"--ip 10.0.0.2/24",
-			c->dev);
-		return -EINVAL;
-	}
-	rc = parse_side(inst, CORQ_SIDE_A, c->ip ? c->ip : "10.0.0.1/16", "--ip", err, err_len);
-	if (rc || !is_loop(c))
-		return rc;
-	rc = parse_side(inst, CORQ_SIDE_B, c->peer_ip ? c->peer_ip : "10.0.128.1/16", "--peer-ip",
-		err, err_len);
-	if (rc)
-		return rc;
-	if (!corq_addr_in_prefix(
-		    &inst->addr[1].first, &inst->addr[0].first, inst->addr[0].prefix_len)) {
-		snprintf(err, err_len,
-			"--peer-ip: not on the link of --ip; both ends of loop share "
-			"one prefix");
-		return -EINVAL;
-	}
-	if (overlap(&inst->addr[0], &inst->addr[1])) {
-		snprintf(err, err_len,
-			"--ip and --peer-ip: both ends of loop have the same address; give each "
-			"its own");
-		return -EINVAL;
-	}
-	return 0;
-}
-
 static int
 parse_gw(const struct corq_instance *inst, struct corq_core_config *cc, const struct corq_config *c,
 	char *err, size_t err_len)
 {
+	const char *why;
+
 	if (!c->gw || strcmp(c->gw, "none") == 0)
 		return 0;
 	if (corq_addr_parse(c->gw, &cc->gw) < 0) {
@@ -130,6 +64,11 @@ parse_gw(const struct corq_instance *inst, struct corq_core_config *cc, const st
 	}
 	if (!corq_addr_in_prefix(&cc->gw, &inst->addr[0].first, inst->addr[0].prefix_len)) {
 		snprintf(err, err_len, "--gw %s: not on the link of --ip", c->gw);
+		return -EINVAL;
+	}
+	why = corq_addr_unfit(&cc->gw, &inst->addr[0]);
+	if (why) {
+		snprintf(err, err_len, "--gw %s: it is %s; give a router's address", c->gw, why);
 		return -EINVAL;
 	}
 	cc->has_gw = true;
@@ -165,6 +104,7 @@ core_config(struct corq_instance *inst, unsigned i, const struct corq_config *c,
 	cc->side = inst->m.both_sides ? CORQ_SIDE_BOTH : side_b ? CORQ_SIDE_B : CORQ_SIDE_A;
 	cc->seed = seed + side_b;
 	cc->max_neigh = 4096;
+	cc->tx_frames = c->tx_frames;
 	cc->log = &inst->log;
 	cc->offload_hint = inst->m.hint;
 	cc->idle_sleep = !c->busy_poll;
@@ -172,7 +112,7 @@ core_config(struct corq_instance *inst, unsigned i, const struct corq_config *c,
 	if (inst->m.both_sides)
 		add_range(cc, &inst->addr[CORQ_SIDE_B], false);
 	rc = parse_gw(inst, cc, c, err, err_len);
-	if (rc || !is_loop(c))
+	if (rc || !corq_config_is_loop(c))
 		return rc;
 	/* The other end of loop is one station, however many addresses it has: one next hop. */
 	cc->prefix_len = 128;
@@ -269,7 +209,7 @@ corq_instance_start(const struct corq_platform *pf, const struct corq_config *co
 	inst->line = config->log;
 	inst->line_arg = config->log_arg;
 	inst->log = (struct corq_log){log_line, inst, CORQ_LOG_INFO};
-	rc = parse_addresses(inst, config, err, err_len);
+	rc = corq_addresses_parse(config, inst->addr, err, err_len);
 	if (rc) {
 		free(inst);
 		return rc;
@@ -330,6 +270,8 @@ last_turns(struct corq_core *core)
 	for (from = 0; corq_core_forget_some(core, &from, 256);)
 		corq_core_turn(core);
 	quiet_turns(core);
+	if (core->port->ops->count)
+		core->port->ops->count(core->port);
 	corq_core_publish(core);
 }
 
@@ -401,6 +343,12 @@ corq_address(const struct corq_instance *inst, enum corq_side side, uint64_t *co
 	if (count)
 		*count = corq_addr_range_count(r);
 	return r->first;
+}
+
+const char *
+corq_address_unfit(const struct corq_instance *inst, const struct corq_addr *addr)
+{
+	return corq_addr_unfit(addr, &inst->addr[CORQ_SIDE_A]);
 }
 
 int

@@ -16,20 +16,24 @@ corq_neigh_bytes(uint16_t max)
 
 	while (n_buckets < max)
 		n_buckets *= 2;
-	return max * sizeof(struct corq_neigh_entry) + n_buckets * sizeof(uint16_t);
+	return max * sizeof(struct corq_neigh_entry) +
+	       CORQ_NEIGH_HELD * sizeof(struct corq_neigh_held) + n_buckets * sizeof(uint16_t);
 }
 
 void
-corq_neigh_init(struct corq_neigh *nt, void *mem, uint16_t max, uint64_t seed)
+corq_neigh_init(struct corq_neigh *nt, void *mem, uint16_t max, uint32_t held_max, uint64_t seed)
 {
 	uint32_t n_buckets = 1;
 
 	CORQ_ASSERT(max >= 1 && max <= CORQ_NEIGH_MAX && (uintptr_t)mem % CORQ_CACHELINE == 0);
+	CORQ_ASSERT(held_max >= 1 && held_max <= CORQ_NEIGH_HELD);
 	while (n_buckets < max)
 		n_buckets *= 2;
 	memset(nt, 0, sizeof(*nt));
 	nt->entries = mem;
-	nt->buckets = (uint16_t *)(nt->entries + max);
+	nt->held = (struct corq_neigh_held *)(nt->entries + max);
+	nt->held_max = held_max;
+	nt->buckets = (uint16_t *)(nt->held + CORQ_NEIGH_HELD);
 	nt->seed = seed;
 	nt->max = max;
 	nt->mask = (uint16_t)(n_buckets - 1);
@@ -196,6 +200,28 @@ corq_neigh_mac_slow(struct corq_neigh *nt, uint16_t idx, uint64_t now_ns)
 	}
 }
 
+/* ---- packets that wait ---- */
+
+static struct corq_neigh_held *
+held_at(struct corq_neigh *nt, uint32_t i)
+{
+	return &nt->held[i % CORQ_NEIGH_HELD];
+}
+
+/* Packet i leaves the ring; its tail moves past the holes. */
+static struct corq_frame *
+take_held(struct corq_neigh *nt, uint32_t i)
+{
+	struct corq_neigh_held *h = held_at(nt, i);
+	struct corq_frame *f = h->frame;
+
+	h->frame = NULL;
+	nt->entries[h->idx].n_held--;
+	while (nt->held_tail != nt->held_head && !held_at(nt, nt->held_tail)->frame)
+		nt->held_tail++;
+	return f;
+}
+
 struct corq_frame *
 corq_neigh_hold(struct corq_neigh *nt, uint16_t idx, struct corq_frame *f)
 {
@@ -205,14 +231,25 @@ corq_neigh_hold(struct corq_neigh *nt, uint16_t idx, struct corq_frame *f)
 	if (e->state == CORQ_NEIGH_FAILED)
 		return f;
 	CORQ_ASSERT(e->state == CORQ_NEIGH_INCOMPLETE);
-	if (e->n_held == CORQ_NEIGH_HOLD) {
-		out = e->held[0];
-		memmove(&e->held[0], &e->held[1], sizeof(e->held[0]) * (CORQ_NEIGH_HOLD - 1));
-		e->n_held--;
-	}
-	e->held[e->n_held++] = f;
+	if (nt->held_head - nt->held_tail == nt->held_max)
+		out = take_held(nt, nt->held_tail);
+	*held_at(nt, nt->held_head++) = (struct corq_neigh_held){.frame = f, .idx = idx};
+	e->n_held++;
 	return out;
 }
+
+/* Moves up to max of what idx holds into the action. */
+static void
+give_frames(struct corq_neigh *nt, uint16_t idx, unsigned max, struct corq_neigh_action *out)
+{
+	unsigned n = CORQ_MIN(CORQ_MIN(max, CORQ_NEIGH_PART), nt->entries[idx].n_held);
+
+	for (uint32_t i = nt->held_tail; out->n_frames < n; i++)
+		if (held_at(nt, i)->frame && held_at(nt, i)->idx == idx)
+			out->frames[out->n_frames++] = take_held(nt, i);
+}
+
+/* ---- what comes in ---- */
 
 /* The entry has an address now; who waited for it is told at the next poll. */
 static void
@@ -271,26 +308,21 @@ corq_neigh_set_static(
 	return idx;
 }
 
-/* Moves what e holds into the action. */
+/* What a due entry wants; each way out moves its deadline beyond now, or hands out some of what it
+ * holds. */
 static void
-give_frames(struct corq_neigh_entry *e, struct corq_neigh_action *out)
-{
-	out->n_frames = e->n_held;
-	memcpy(out->frames, e->held, sizeof(out->frames));
-	e->n_held = 0;
-}
-
-/* What a due entry wants; each way out moves its deadline beyond now, or hands out its flush. */
-static void
-act(struct corq_neigh_entry *e, uint64_t now_ns, struct corq_neigh_action *out)
+act(struct corq_neigh *nt, struct corq_neigh_entry *e, uint64_t now_ns, unsigned room,
+	struct corq_neigh_action *out)
 {
 	bool asking = e->state == CORQ_NEIGH_INCOMPLETE || e->state == CORQ_NEIGH_PROBE;
 
 	if (e->flush) {
 		out->todo = CORQ_NEIGH_FLUSH;
+		give_frames(nt, out->idx, room, out);
+		if (e->n_held)
+			return;
 		e->flush = 0;
 		e->due_ns = asking ? CORQ_MAX(now_ns, e->ask_after_ns) : CORQ_NEIGH_NEVER;
-		give_frames(e, out);
 	} else if (e->tries < CORQ_NEIGH_TRIES) {
 		out->todo = CORQ_NEIGH_SEND_REQUEST;
 		out->unicast = e->state == CORQ_NEIGH_PROBE;
@@ -300,8 +332,9 @@ act(struct corq_neigh_entry *e, uint64_t now_ns, struct corq_neigh_action *out)
 		out->todo = CORQ_NEIGH_GAVE_UP;
 		e->state = CORQ_NEIGH_FAILED;
 		e->confirmed_ns = now_ns;
-		e->due_ns = CORQ_NEIGH_NEVER;
-		give_frames(e, out);
+		give_frames(nt, out->idx, CORQ_NEIGH_PART, out);
+		if (!e->n_held)
+			e->due_ns = CORQ_NEIGH_NEVER;
 	}
 }
 
@@ -319,8 +352,10 @@ find_next_due(struct corq_neigh *nt)
 }
 
 bool
-corq_neigh_poll(struct corq_neigh *nt, uint64_t now_ns, struct corq_neigh_action *out)
+corq_neigh_poll(
+	struct corq_neigh *nt, uint64_t now_ns, unsigned room, struct corq_neigh_action *out)
 {
+	CORQ_ASSERT(room > 0);
 	while (now_ns >= nt->next_due_ns) {
 		for (; nt->cursor < nt->max; nt->cursor++) {
 			struct corq_neigh_entry *e = &nt->entries[nt->cursor];
@@ -330,7 +365,7 @@ corq_neigh_poll(struct corq_neigh *nt, uint64_t now_ns, struct corq_neigh_action
 			memset(out, 0, sizeof(*out));
 			out->idx = nt->cursor;
 			out->addr = e->addr;
-			act(e, now_ns, out);
+			act(nt, e, now_ns, room, out);
 			memcpy(out->mac, e->mac, 6);
 			return true;
 		}

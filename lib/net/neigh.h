@@ -12,7 +12,7 @@
  * States (timing after RFC 4861 10, requests limited by RFC 1122 2.3.2.1):
  *   FREE        not in the table
  *   INCOMPLETE  asked by broadcast, at most once a second; after 3 requests and one more second
- *               -> FAILED. Holds up to 3 packets. Any ARP of that address resolves it.
+ *               -> FAILED. Its packets wait. Any ARP of that address resolves it.
  *   REACHABLE   confirmed by a unicast reply or by the upper layer within 30 s. Becomes STALE by
  *               age alone (no timer).
  *   STALE       address known, not confirmed lately. Usable; first use -> PROBE.
@@ -21,6 +21,12 @@
  *   FAILED      nobody answered. For 1 s packets are refused at once; the next use after that
  *               -> INCOMPLETE.
  *   STATIC      given by configuration: no timer, no ARP changes it.
+ *
+ * Packets that wait for addresses stand in one ring, oldest first. It is full only while hundreds
+ * wait; then the oldest of all goes (RFC 1122 2.3.2.2 wants the latest kept). So a server that was
+ * started again answers all the clients behind a router at once, and whoever asks us to send to
+ * hosts that do not exist holds an eighth of the tx frames at most, and pushes out packets that
+ * wait a millisecond for a live one only by sending hundreds in that millisecond.
  *
  * An entry that was evicted forgets when it last asked: only with more next hops in use than the
  * table holds can an address be asked for more often than once a second.
@@ -35,7 +41,8 @@
 #define CORQ_NEIGH_NONE         UINT16_MAX
 #define CORQ_NEIGH_DEFAULT      256   /* entries */
 #define CORQ_NEIGH_MAX          16384 /* entries */
-#define CORQ_NEIGH_HOLD         3 /* packets an unresolved entry keeps (RFC 1122 2.3.2.2: >= 1) */
+#define CORQ_NEIGH_HELD         1024  /* packets that may wait for all addresses together */
+#define CORQ_NEIGH_PART         64    /* of them, handed out by one poll */
 #define CORQ_NEIGH_TRIES        3
 #define CORQ_NEIGH_REACHABLE_NS (30 * CORQ_NS_PER_S)
 #define CORQ_NEIGH_RETRANS_NS   CORQ_NS_PER_S
@@ -64,14 +71,22 @@ struct corq_neigh_entry {
 	uint64_t due_ns;       /* CORQ_NEIGH_NEVER: nothing to do */
 	uint64_t ask_after_ns; /* no request before this: one a second */
 	uint16_t next;         /* hash chain, or free list */
-	uint8_t n_held;
-	uint8_t flush; /* resolved: FLUSH is due */
-	struct corq_frame *held[CORQ_NEIGH_HOLD];
+	uint16_t n_held;       /* its packets in the ring */
+	uint8_t flush;         /* resolved: FLUSH is due */
 } CORQ_ALIGNED_LINE;
+_Static_assert(sizeof(struct corq_neigh_entry) == CORQ_CACHELINE, "an entry is one line");
+
+/* A packet that waits, or a hole (NULL). */
+struct corq_neigh_held {
+	struct corq_frame *frame;
+	uint16_t idx; /* the entry that it waits for */
+};
 
 struct corq_neigh {
 	struct corq_neigh_entry *entries;
-	uint16_t *buckets; /* mask + 1 heads */
+	uint16_t *buckets;            /* mask + 1 heads */
+	struct corq_neigh_held *held; /* [CORQ_NEIGH_HELD]; the one at held_tail is no hole */
+	uint32_t held_head, held_tail, held_max;
 	uint64_t seed;
 	uint64_t next_due_ns; /* no entry is due before this */
 	uint16_t max, mask;
@@ -84,8 +99,18 @@ struct corq_neigh {
 /* Bytes of memory that a table of max entries (1..CORQ_NEIGH_MAX) wants, aligned to 64. */
 size_t corq_neigh_bytes(uint16_t max);
 
-/* Makes an empty table in mem (corq_neigh_bytes of it, the caller's). seed: any secret. */
-void corq_neigh_init(struct corq_neigh *nt, void *mem, uint16_t max, uint64_t seed);
+/* How many packets may wait where there are tx_frames (0: many): not so many that nothing is left
+ * for the others. */
+static inline uint32_t
+corq_neigh_held_max(uint32_t tx_frames)
+{
+	return tx_frames ? CORQ_MAX(CORQ_MIN(tx_frames / 8, CORQ_NEIGH_HELD), 1u) : CORQ_NEIGH_HELD;
+}
+
+/* Makes an empty table in mem (corq_neigh_bytes of it, the caller's). seed: any secret. held_max:
+ * packets that may wait, 1..CORQ_NEIGH_HELD. */
+void corq_neigh_init(
+	struct corq_neigh *nt, void *mem, uint16_t max, uint32_t held_max, uint64_t seed);
 
 /*
  * The entry of nexthop, made (INCOMPLETE, a request due now) if there is none. When full, takes
@@ -128,8 +153,9 @@ corq_neigh_mac(struct corq_neigh *nt, uint16_t idx, uint64_t now_ns)
 
 /*
  * Keeps the packet f (a whole chain) until idx resolves. Returns the packet to drop, or NULL: the
- * oldest when 3 are held already; f itself when the entry is FAILED. f must have no Ethernet
- * header yet, or one whose destination the core fills at FLUSH. Only while corq_neigh_mac is NULL.
+ * oldest of all that wait when the ring is full; f itself when the entry is FAILED. f must have no
+ * Ethernet header yet, or one whose destination the core fills at FLUSH. Only while corq_neigh_mac
+ * is NULL.
  */
 struct corq_frame *corq_neigh_hold(struct corq_neigh *nt, uint16_t idx, struct corq_frame *f);
 
@@ -172,7 +198,8 @@ uint16_t corq_neigh_set_static(
 
 enum corq_neigh_todo {
 	CORQ_NEIGH_SEND_REQUEST, /* ask for addr: broadcast, or to mac when `unicast` */
-	CORQ_NEIGH_FLUSH,        /* resolved: send frames[] to mac (there may be none) */
+	CORQ_NEIGH_FLUSH,        /* resolved: send frames[] to mac (there may be none, or more
+				    in the next action) */
 	CORQ_NEIGH_GAVE_UP,      /* FAILED: count and release frames[], tell the engine */
 };
 
@@ -183,11 +210,13 @@ struct corq_neigh_action {
 	uint8_t n_frames;
 	uint8_t mac[6];
 	struct corq_addr addr;
-	struct corq_frame *frames[CORQ_NEIGH_HOLD]; /* oldest first; the core owns them now */
+	struct corq_frame *frames[CORQ_NEIGH_PART]; /* oldest first; the core owns them now */
 };
 
-/* One due action into *out, or false. Call until false; cheap when nothing is due. */
-bool corq_neigh_poll(struct corq_neigh *nt, uint64_t now_ns, struct corq_neigh_action *out);
+/* One due action into *out, or false. Call until false, or until there is no room to send; cheap
+ * when nothing is due. room: packets that may be sent, at least 1. */
+bool corq_neigh_poll(
+	struct corq_neigh *nt, uint64_t now_ns, unsigned room, struct corq_neigh_action *out);
 
 /* When poll may next have something, CORQ_NEIGH_NEVER if nothing waits. Never late; may be early
  * after an entry was resolved or confirmed. */

@@ -226,7 +226,10 @@ make_port(struct corq_dev *dev, uint32_t i, char *err, size_t errlen)
 static int
 set_up_queues(struct corq_dev *dev, struct rte_eth_dev_info *info, char *err, size_t errlen)
 {
-	uint16_t n_rx = DESC_WANTED, n_tx = DESC_WANTED;
+	/* As many as the driver likes, if that is more: AF_XDP fills its ring with 2048 buffers,
+	 * and what is lost is counted by it only where a shorter ring is not full before. */
+	uint16_t n_rx = CORQ_MAX(DESC_WANTED, info->default_rxportconf.ring_size);
+	uint16_t n_tx = DESC_WANTED;
 	int rc = rte_eth_dev_adjust_nb_rx_tx_desc(dev->port_id, &n_rx, &n_tx);
 
 	if (rc != 0)

@@ -3,34 +3,16 @@
  * dev_io.c - the data path of a port over an ethdev queue pair: frames to mbufs and back.
  *
  * Called by the owning core only, once a burst. Receiving copies an mbuf's few fields into the
- * frame beside it; sending does the reverse and links the mbufs of a chain.
- *
- * Borrowed parts (CORQ_FRAME_EXT): the mbuf is attached to the foreign memory as an external
- * buffer whose shared info lies in the mbuf's own, then unused, buffer. When the driver frees the
- * mbuf, wherever in its code that is, ext_done puts the frame's `ext` into the port's ring, which
- * the core drains through `released`. The ring holds twice the tx pool: tx takes no more parts than
- * half of it has room for, so parts that come back unsent always fit.
+ * frame beside it; sending does the reverse and links the mbufs of a chain. Buffers, and memory
+ * that frames borrow, are dev_buf.c's.
  */
-#include <sched.h>
 #include <string.h>
-#include <time.h>
 
 #include <rte_ethdev.h>
-#include <rte_mempool.h>
-#include <rte_pause.h>
 
 #include "port/port_int.h"
 
-#define IO_BATCH      64
-#define LOOKS_A_S     5       /* looks at the link and the drop counters, a second */
-#define IDLE_SPIN_NS  10000u  /* a sleep takes some microseconds more than it was told */
-#define IDLE_SLEEP_NS 100000u /* nothing wakes us when a packet comes */
-
-static inline struct eth_port *
-eth_of(struct corq_port *port)
-{
-	return (struct eth_port *)(void *)port;
-}
+#define LOOKS_A_S 5 /* looks at the link and the drop counters, a second */
 
 /* A1 <-> R1 in link.c */
 static inline unsigned int
@@ -115,18 +97,36 @@ rx_chain_slow(struct corq_frame *f, struct rte_mbuf *m)
 	}
 }
 
+static void
+eth_count(struct corq_port *port)
+{
+	struct eth_port *ep = eth_of(port);
+	struct rte_eth_stats stats;
+
+	if (!ep->count_missed || link_state_of(link_state(ep)) == LINK_AWAY ||
+		rte_eth_stats_get(ep->port_id, &stats) != 0)
+		return;
+	if (ep->dev->kind->missed != NULL)
+		ep->missed += ep->dev->kind->missed(&ep->dev->hold);
+	port->n_rx_missed = stats.imissed + stats.ierrors + ep->missed;
+	port->n_rx_nombuf = stats.rx_nombuf;
+}
+
 CORQ_NOINLINE static void
 look_slow(struct eth_port *ep)
 {
-	struct rte_eth_stats stats;
-
 	ep->look_tsc = rte_rdtsc() + rte_get_tsc_hz() / LOOKS_A_S;
 	corq_link_look(ep);
-	if (link_state_of(link_state(ep)) == LINK_AWAY ||
-		rte_eth_stats_get(ep->port_id, &stats) != 0)
-		return;
-	ep->port.n_rx_missed = stats.imissed + stats.ierrors;
-	ep->port.n_rx_nombuf = stats.rx_nombuf;
+	eth_count(&ep->port);
+}
+
+/* AF_XDP's driver looks where its ring ends only when it has given all up to the end that it knew:
+ * a burst that is not full does not say that the ring is empty. Who has a backlog asks twice. */
+static CORQ_ALWAYS_INLINE uint16_t
+take(struct eth_port *ep, struct rte_mbuf **m, uint16_t n, bool guarded)
+{
+	return guarded ? corq_memif_guarded_rx(ep->port_id, ep->queue, m, n)
+		       : rte_eth_rx_burst(ep->port_id, ep->queue, m, n);
 }
 
 static CORQ_ALWAYS_INLINE uint16_t
@@ -141,8 +141,9 @@ eth_rx(struct corq_port *port, struct corq_frame **frames, uint16_t n, bool guar
 		look_slow(ep);
 	if (CORQ_UNLIKELY(away(ep)))
 		return 0;
-	got = guarded ? corq_memif_guarded_rx(ep->port_id, ep->queue, m, n)
-		      : rte_eth_rx_burst(ep->port_id, ep->queue, m, n);
+	got = take(ep, m, n, guarded);
+	if (CORQ_UNLIKELY(got < n && got != 0 && port->backlog != 0))
+		got += take(ep, m + got, (uint16_t)(n - got), guarded);
 	for (uint16_t i = 0; i < got; i++) {
 		if (i + 4 < got) {
 			CORQ_PREFETCH(m[i + 4]);
@@ -170,112 +171,6 @@ static uint16_t
 eth_rx_burst_guarded(struct corq_port *port, struct corq_frame **frames, uint16_t n)
 {
 	return eth_rx(port, frames, n, true);
-}
-
-/* ---- borrowed memory ---- */
-
-static inline uint32_t
-ext_room(const struct eth_port *ep)
-{
-	return ep->ext.slot == NULL ? 0 : ep->ext.mask + 1 - (ep->ext.head - ep->ext.tail);
-}
-
-static void
-ext_push(struct eth_port *ep, void *ext)
-{
-	CORQ_ASSERT(ext_room(ep) != 0);
-	ep->ext.slot[ep->ext.head++ & ep->ext.mask] = ext;
-}
-
-/* DPDK calls it where the last reference to an attached buffer goes, on the core's thread. */
-static void
-ext_done(void *addr, void *opaque)
-{
-	struct corq_frame *f = opaque;
-	/* the shared info stands at buf_start, and the port behind it */
-	struct eth_port *ep = *(
-		struct eth_port **)(void *)(f->buf_start + sizeof(struct rte_mbuf_ext_shared_info));
-
-	(void)addr;
-	ep->ext_out--;
-	ext_push(ep, f->ext);
-}
-
-static struct rte_mbuf_ext_shared_info *
-shinfo_of(struct corq_frame *f)
-{
-	return (struct rte_mbuf_ext_shared_info *)(void *)f->buf_start;
-}
-
-static void
-ext_attach(struct eth_port *ep, struct corq_frame *f, struct rte_mbuf *m)
-{
-	rte_iova_t iova =
-		rte_eal_iova_mode() == RTE_IOVA_VA ? (rte_iova_t)(uintptr_t)f->data : RTE_BAD_IOVA;
-
-	if (!RTE_MBUF_HAS_EXTBUF(m)) {
-		struct rte_mbuf_ext_shared_info *info = shinfo_of(f);
-
-		info->free_cb = ext_done;
-		info->fcb_opaque = f;
-		rte_mbuf_ext_refcnt_set(info, 1);
-		*(struct eth_port **)(void *)(info + 1) = ep;
-		m->ol_flags = 0;
-		rte_pktmbuf_attach_extbuf(m, f->data, iova, f->len, info);
-		ep->ext_out++;
-	}
-	/* a second try after a short tx_burst: the part may have been trimmed */
-	m->buf_addr = f->data;
-	m->buf_iova = iova;
-	m->buf_len = f->len;
-	m->data_off = 0;
-	m->data_len = f->len;
-}
-
-/* ---- back ---- */
-
-struct free_batch {
-	struct rte_mempool *pool;
-	void *obj[IO_BATCH];
-	uint32_t n;
-};
-
-static inline void
-batch_add(struct free_batch *b, struct rte_mbuf *m)
-{
-	if (b->n == IO_BATCH || (b->n != 0 && m->pool != b->pool)) {
-		rte_mempool_put_bulk(b->pool, b->obj, b->n);
-		b->n = 0;
-	}
-	b->pool = m->pool;
-	b->obj[b->n++] = m;
-}
-
-static void
-eth_free_bulk(struct corq_port *port, struct corq_frame **frames, uint16_t n)
-{
-	struct eth_port *ep = eth_of(port);
-	struct free_batch batch = {.n = 0};
-
-	for (uint16_t i = 0; i < n; i++) {
-		struct corq_frame *f = frames[i], *next;
-
-		if (i + 2 < n)
-			CORQ_PREFETCH_W(mbuf_of(frames[i + 2]));
-		for (; f != NULL; f = next) {
-			struct rte_mbuf *m = mbuf_of(f);
-
-			next = f->next;
-			/* never offered to tx_burst: nothing is attached yet */
-			if (CORQ_UNLIKELY(f->flags & CORQ_FRAME_EXT) && !RTE_MBUF_HAS_EXTBUF(m))
-				ext_push(ep, f->ext);
-			m = rte_pktmbuf_prefree_seg(m);
-			if (CORQ_LIKELY(m != NULL))
-				batch_add(&batch, m);
-		}
-	}
-	if (batch.n != 0)
-		rte_mempool_put_bulk(batch.pool, batch.obj, batch.n);
 }
 
 /* ---- send ---- */
@@ -307,7 +202,7 @@ static inline void
 part_to_mbuf(struct eth_port *ep, struct corq_frame *f, struct rte_mbuf *m)
 {
 	if (CORQ_UNLIKELY(f->flags & CORQ_FRAME_EXT)) {
-		ext_attach(ep, f, m);
+		corq_ext_attach(ep, f, m);
 		return;
 	}
 	m->data_len = f->len;
@@ -380,25 +275,12 @@ frames_to_mbufs(struct eth_port *ep, struct corq_frame **frames, struct rte_mbuf
 	return i;
 }
 
-/* The peer vanished in the middle of a burst: what borrowed memory still hangs on it is over. */
-static void
-ext_lost(struct corq_frame **frames, uint16_t n)
-{
-	for (uint16_t i = 0; i < n; i++)
-		for (struct corq_frame *f = frames[i]; f != NULL; f = f->next)
-			if ((f->flags & CORQ_FRAME_EXT) &&
-				rte_mbuf_ext_refcnt_read(shinfo_of(f)) != 0) {
-				rte_mbuf_ext_refcnt_set(shinfo_of(f), 0);
-				ext_done(NULL, f);
-			}
-}
-
 /* The link is down: what is sent is lost, and counted. */
 CORQ_NOINLINE static uint16_t
 drop_slow(struct corq_port *port, struct corq_frame **frames, uint16_t n)
 {
 	away(eth_of(port));
-	eth_free_bulk(port, frames, n);
+	corq_eth_free_bulk(port, frames, n);
 	port->n_tx_full += n;
 	return n;
 }
@@ -422,7 +304,7 @@ eth_tx(struct corq_port *port, struct corq_frame **frames, uint16_t n, bool guar
 		else
 			sent = rte_eth_tx_burst(ep->port_id, ep->queue, m, ready);
 		if (CORQ_UNLIKELY(fault))
-			ext_lost(frames + done, ready);
+			corq_ext_lost(frames + done, ready);
 		done += sent;
 		if (sent < part) {
 			port->n_tx_full += (uint64_t)(n - done);
@@ -444,97 +326,24 @@ eth_tx_burst_guarded(struct corq_port *port, struct corq_frame **frames, uint16_
 	return eth_tx(port, frames, n, true);
 }
 
-static uint16_t
-eth_tx_alloc(struct corq_port *port, struct corq_frame **frames, uint16_t n)
-{
-	struct eth_port *ep = eth_of(port);
-	struct rte_mbuf *m[IO_BATCH];
-	uint16_t done = 0;
-
-	while (done < n) {
-		uint16_t part = CORQ_MIN((uint16_t)(n - done), (uint16_t)IO_BATCH);
-
-		if (CORQ_UNLIKELY(rte_pktmbuf_alloc_bulk(ep->tx_pool, m, part) != 0)) {
-			/* all or nothing: the last few one by one */
-			if ((m[0] = rte_pktmbuf_alloc(ep->tx_pool)) == NULL)
-				break;
-			part = 1;
-		}
-		for (uint16_t i = 0; i < part; i++) {
-			frames[done + i] = frame_of(m[i]);
-			frame_reset_tx(frames[done + i]);
-		}
-		done += part;
-	}
-	return done;
-}
-
-static uint16_t
-eth_released(struct corq_port *port, void **ext, uint16_t n, int provoke)
-{
-	struct eth_port *ep = eth_of(port);
-	uint16_t i = 0;
-
-	/* drivers that complete inside tx_burst only do so for an empty one too */
-	if (provoke && ep->ext_out != 0)
-		port->ops->tx_burst(port, NULL, 0);
-	while (i < n && ep->ext.tail != ep->ext.head)
-		ext[i++] = ep->ext.slot[ep->ext.tail++ & ep->ext.mask];
-	return i;
-}
-
-/* ---- clock, idling ---- */
-
-static uint64_t
-eth_now_ns(struct corq_port *port)
-{
-	return corq_clock_now(&eth_of(port)->clock);
-}
-
-/* Short waits spin (or give the CPU to the core that shares it), longer ones sleep, but never so
- * long that a packet waits for us. */
-void
-corq_port_idle(const struct corq_clock *clock, bool yield, uint64_t ns)
-{
-	struct timespec ts = {.tv_nsec = (long)CORQ_MIN(ns, (uint64_t)IDLE_SLEEP_NS)};
-	uint64_t end;
-
-	if (ns > IDLE_SPIN_NS) {
-		nanosleep(&ts, NULL);
-		return;
-	}
-	if (yield) {
-		sched_yield();
-		return;
-	}
-	for (end = corq_clock_now(clock) + ns; corq_clock_now(clock) < end;)
-		rte_pause();
-}
-
-static void
-eth_idle(struct corq_port *port, uint64_t ns)
-{
-	struct eth_port *ep = eth_of(port);
-
-	corq_port_idle(&ep->clock, ep->yield, ns);
-}
-
 const struct corq_port_ops corq_eth_ops = {
 	.rx_burst = eth_rx_burst,
 	.tx_burst = eth_tx_burst,
-	.tx_alloc = eth_tx_alloc,
-	.free_bulk = eth_free_bulk,
-	.now_ns = eth_now_ns,
-	.released = eth_released,
-	.idle = eth_idle,
+	.tx_alloc = corq_eth_tx_alloc,
+	.free_bulk = corq_eth_free_bulk,
+	.now_ns = corq_eth_now_ns,
+	.released = corq_eth_released,
+	.idle = corq_eth_idle,
+	.count = eth_count,
 };
 
 const struct corq_port_ops corq_eth_guarded_ops = {
 	.rx_burst = eth_rx_burst_guarded,
 	.tx_burst = eth_tx_burst_guarded,
-	.tx_alloc = eth_tx_alloc,
-	.free_bulk = eth_free_bulk,
-	.now_ns = eth_now_ns,
-	.released = eth_released,
-	.idle = eth_idle,
+	.tx_alloc = corq_eth_tx_alloc,
+	.free_bulk = corq_eth_free_bulk,
+	.now_ns = corq_eth_now_ns,
+	.released = corq_eth_released,
+	.idle = corq_eth_idle,
+	.count = eth_count,
 };

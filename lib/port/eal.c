@@ -1,185 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * eal.c - starts DPDK's EAL quietly, and runs functions on the engine cores.
+ * eal.c - starts DPDK's EAL quietly, ends it, and says what it is.
  *
- * EAL is one a process, and can be started once. Its lines go to a small buffer here (or, when
- * verbose, to stderr), whose first line becomes the reason in our one line of error. Engine cores
- * are EAL worker threads, each pinned to a CPU; they sleep until corq_eal_launch. The main thread
- * waits on a semaphore: EAL's own wait would spin on a CPU that an engine needs.
+ * EAL is one a process, and can be started once. What it prints is eal_log.c's, what runs on its
+ * threads eal_cores.c's, its arguments eal_args.c's.
  *
- * Everything here is called on the main thread, but for corq_eal_idle, corq_eal_now_ns and
- * corq_eal_core_* (any thread), and corq_eal_reason's buffer, which DPDK writes from any thread.
+ * Everything here is called on the main thread, but for corq_eal_now_ns and corq_eal_core_* (any
+ * thread).
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <semaphore.h>
-#include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <rte_eal.h>
 #include <rte_errno.h>
-#include <rte_launch.h>
 #include <rte_lcore.h>
 #include <rte_log.h>
 
-#include "port/port_int.h"
-
-struct eal_core {
-	uint32_t lcore;
-	int cpu;
-	int (*fn)(void *arg);
-	void *arg;
-	int rc;
-	bool launched; /* main thread: not joined yet */
-	atomic_bool busy;
-	sem_t done;
-};
-
-struct corq_eal {
-	uint32_t n_cores;
-	bool huge, owned, shares_cpus;
-	bool verbose; /* what DPDK and its libraries print is for the user */
-	struct corq_clock clock;
-	double tsc_hz;
-	pthread_mutex_t line_lock;
-	char line[EAL_LINE_LEN]; /* the first that DPDK logged since it was read */
-	FILE *log_file;
-	int real_stderr; /* while EAL starts */
-	struct eal_core core[CORQ_EAL_CORES_MAX];
-};
-
-/* ---- DPDK's log ---- */
-
-/* The first error is the cause, what follows are its consequences. */
-static void
-keep_first(struct corq_eal *eal, const char *text, size_t len)
-{
-	size_t n = 0;
-
-	pthread_mutex_lock(&eal->line_lock);
-	if (eal->line[0] == '\0') {
-		while (n < len && n < sizeof(eal->line) - 1 && text[n] != '\n' && text[n] != '\0')
-			n++;
-		memcpy(eal->line, text, n);
-		eal->line[n] = '\0';
-	}
-	pthread_mutex_unlock(&eal->line_lock);
-}
-
-static ssize_t
-keep_line(void *cookie, const char *text, size_t len)
-{
-	keep_first(cookie, text, len);
-	return (ssize_t)len;
-}
-
-static void
-catch_log(struct corq_eal *eal)
-{
-	cookie_io_functions_t io = {.write = keep_line};
-
-	eal->log_file = fopencookie(eal, "w", io);
-	if (eal->log_file != NULL) {
-		setvbuf(eal->log_file, NULL, _IOLBF, 0);
-		rte_openlog_stream(eal->log_file);
-	}
-}
-
-const char *
-corq_eal_reason(struct corq_eal *eal, char *buf, size_t len)
-{
-	pthread_mutex_lock(&eal->line_lock);
-	snprintf(buf, len, "%s", eal->line);
-	eal->line[0] = '\0';
-	pthread_mutex_unlock(&eal->line_lock);
-	return buf;
-}
-
-/* Puts `to` in the place of file descriptor fd; returns a copy of the old one, or -1. */
-static int
-divert(int fd, int to)
-{
-	int saved = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-
-	if (saved >= 0)
-		dup2(to, fd);
-	return saved;
-}
-
-static void
-restore(int fd, int saved)
-{
-	if (saved >= 0) {
-		dup2(saved, fd);
-		close(saved);
-	}
-}
-
-int
-corq_eal_real_stderr(const struct corq_eal *eal)
-{
-	return eal->real_stderr;
-}
-
-void
-corq_eal_quiet(struct corq_eal *eal, struct eal_quiet *q)
-{
-	q->sink = eal->verbose ? -1 : memfd_create("eal", MFD_CLOEXEC);
-	if (q->sink < 0)
-		return;
-	fflush(stdout);
-	q->out = divert(STDOUT_FILENO, q->sink);
-	q->err = divert(STDERR_FILENO, q->sink);
-}
-
-void
-corq_eal_loud(struct eal_quiet *q, char *text, size_t len)
-{
-	ssize_t n = 0;
-
-	if (q->sink >= 0) {
-		fflush(stdout);
-		restore(STDOUT_FILENO, q->out);
-		restore(STDERR_FILENO, q->err);
-		if (len != 0)
-			n = pread(q->sink, text, len - 1, 0);
-		close(q->sink);
-		q->sink = -1;
-	}
-	if (len != 0)
-		text[n > 0 ? n : 0] = '\0';
-}
-
-/* EAL and getopt write to stdout and stderr when they meet a bad argument: usage, and the name of
- * the argument, which is what we want. */
-static int
-quiet_eal_init(struct corq_eal *eal, struct corq_eal_args *args)
-{
-	char text[EAL_LINE_LEN];
-	struct eal_quiet q;
-	int rc;
-
-	corq_eal_quiet(eal, &q);
-	eal->real_stderr = q.sink >= 0 ? q.err : STDERR_FILENO;
-	corq_limits_abort_begin(eal);
-	rc = rte_eal_init(args->argc, args->argv);
-	corq_limits_abort_end(rc < 0);
-	corq_eal_loud(&q, text, sizeof(text));
-	if (rc < 0 && text[0] != '\0' && strncmp(text, "EAL: ", 5) != 0) {
-		char later[EAL_LINE_LEN];
-
-		corq_eal_reason(eal, later, sizeof(later));
-		keep_first(eal, text, strlen(text));
-	}
-	return rc;
-}
+#include "port/eal_int.h"
 
 /* ---- start ---- */
 
@@ -292,6 +132,39 @@ map_cores(struct corq_eal *eal, char *err, size_t errlen)
 	return -ERANGE;
 }
 
+/* EAL stops reading at the first word that is no option, and puts such words last. */
+static int
+not_options(const struct corq_eal_args *args, int n_read, char *err, size_t errlen)
+{
+	corq_port_err(err, errlen,
+		"\"%.64s\" is no option of EAL's; look at the arguments after --",
+		args->argv[n_read + 1]);
+	return -EINVAL;
+}
+
+/* A NIC through uio reads and writes by physical addresses; EAL would only say that no device was
+ * found. */
+static int
+check_iova(const struct corq_eal_conf *conf, char *err, size_t errlen)
+{
+	if (conf->pci == NULL || !corq_pci_is_uio(conf->pci))
+		return 0;
+	for (int i = 0; i < conf->argc; i++) {
+		const char *arg = conf->argv[i];
+
+		if (strcmp(arg, "--iova-mode=va") != 0 &&
+			(strcmp(arg, "--iova-mode") != 0 || i + 1 == conf->argc ||
+				strcmp(conf->argv[i + 1], "va") != 0))
+			continue;
+		corq_port_err(err, errlen,
+			"pci: through uio a NIC needs physical addresses: leave out "
+			"--iova-mode=va, or "
+			"bind it to vfio-pci");
+		return -EINVAL;
+	}
+	return 0;
+}
+
 static int
 eal_start(struct corq_eal *eal, const struct corq_eal_conf *conf, char *err, size_t errlen)
 {
@@ -300,9 +173,11 @@ eal_start(struct corq_eal *eal, const struct corq_eal_conf *conf, char *err, siz
 	int cpus[1024], rc;
 	uint32_t n_cpus = corq_eal_cpu_list(cpus, CORQ_ARRAY_LEN(cpus));
 
-	rc = choose_memory(conf, &eal->huge, err, errlen);
+	rc = check_iova(conf, err, errlen);
 	if (rc == 0)
-		rc = corq_limits_check(conf->mem_mb, eal->huge, conf->single_file, err, errlen);
+		rc = choose_memory(conf, &eal->huge, err, errlen);
+	if (rc == 0)
+		rc = corq_limits_check(conf, eal->huge, err, errlen);
 	if (rc != 0)
 		return rc;
 	args = malloc(sizeof(*args));
@@ -313,8 +188,8 @@ eal_start(struct corq_eal *eal, const struct corq_eal_conf *conf, char *err, siz
 		goto out;
 	eal->verbose = conf->verbose;
 	if (!conf->verbose)
-		catch_log(eal);
-	rc = quiet_eal_init(eal, args);
+		corq_eal_catch_log(eal);
+	rc = corq_eal_init_quietly(eal, args);
 	/* EAL never removes its directory, which without telemetry stays empty */
 	if (rte_eal_get_runtime_dir() != NULL)
 		rmdir(rte_eal_get_runtime_dir());
@@ -331,7 +206,7 @@ eal_start(struct corq_eal *eal, const struct corq_eal_conf *conf, char *err, siz
 	}
 	eal->owned = true;
 	corq_clock_init(&eal->clock, from);
-	rc = map_cores(eal, err, errlen);
+	rc = rc < args->argc - 1 ? not_options(args, rc, err, errlen) : map_cores(eal, err, errlen);
 	if (rc != 0)
 		rte_eal_cleanup();
 out:
@@ -407,74 +282,6 @@ corq_eal_cleanup(struct corq_eal *eal)
 	if (eal->owned)
 		rte_eal_cleanup();
 	eal_free(eal);
-}
-
-/* ---- engine threads ---- */
-
-static int
-core_main(void *arg)
-{
-	struct eal_core *core = arg;
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGUSR1);
-	sigaddset(&set, SIGUSR2);
-	pthread_sigmask(SIG_BLOCK, &set, NULL);
-	prctl(PR_SET_TIMERSLACK, 1ul); /* idle sleeps of some 10 us, not of 50 more */
-	core->rc = core->fn(core->arg);
-	/* R1: rc is out before whoever sees the core idle, or takes the semaphore. */
-	atomic_store_explicit(&core->busy, false, memory_order_release);
-	sem_post(&core->done);
-	return 0;
-}
-
-int
-corq_eal_launch(struct corq_eal *eal, uint32_t i, int (*fn)(void *arg), void *arg)
-{
-	struct eal_core *core;
-	int rc;
-
-	if (i >= eal->n_cores)
-		return -EINVAL;
-	core = &eal->core[i];
-	if (core->launched)
-		return -EBUSY;
-	core->fn = fn;
-	core->arg = arg;
-	atomic_store_explicit(&core->busy, true, memory_order_relaxed);
-	rc = rte_eal_remote_launch(core_main, core, core->lcore);
-	if (rc != 0) {
-		atomic_store_explicit(&core->busy, false, memory_order_relaxed);
-		return rc;
-	}
-	core->launched = true;
-	return 0;
-}
-
-int
-corq_eal_join(struct corq_eal *eal, uint32_t i)
-{
-	struct eal_core *core;
-
-	if (i >= eal->n_cores || !eal->core[i].launched)
-		return -EINVAL;
-	core = &eal->core[i];
-	while (sem_wait(&core->done) != 0)
-		;
-	rte_eal_wait_lcore(core->lcore); /* its few last instructions */
-	core->launched = false;
-	return core->rc;
-}
-
-bool
-corq_eal_idle(struct corq_eal *eal, uint32_t i)
-{
-	/* A1 <-> R1 in core_main */
-	return !atomic_load_explicit(&eal->core[i].busy, memory_order_acquire);
 }
 
 /* ---- what it is ---- */

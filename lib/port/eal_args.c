@@ -230,11 +230,17 @@ corq_eal_args_build(struct corq_eal_args *a, const struct corq_eal_conf *conf, b
 	static const char *const prefix[] = {"--file-prefix", NULL};
 	static const char *const level[] = {"--log-level", NULL};
 	static const char *const telemetry[] = {"--telemetry", "--no-telemetry", NULL};
+	static const char *const help[] = {"-h", "--help", NULL};
 
 	memset(a, 0, sizeof(*a));
 	if (conf->argc > EAL_ARGS_MAX - 40) {
 		corq_port_err(err, errlen, "too many EAL arguments");
 		return -E2BIG;
+	}
+	if (!conf->verbose && corq_eal_args_given(conf, help)) {
+		corq_port_err(
+			err, errlen, "EAL shows its help and ends: --eal-log makes it visible");
+		return -EINVAL;
 	}
 	put(a, "corq");
 	if (!corq_eal_args_given(conf, lcores)) {

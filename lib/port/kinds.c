@@ -80,6 +80,8 @@ static const struct dev_kind kinds[CORQ_DEV_KINDS] = {
 		.mtu = corq_veth_mtu,
 		.room = corq_veth_room,
 		.vdev_args = corq_veth_vdev_args,
+		.started = corq_veth_started,
+		.missed = corq_veth_missed,
 		.enter = corq_netif_enter,
 		.leave = corq_netif_leave,
 		.link = corq_netif_link,
@@ -119,6 +121,7 @@ static const struct dev_kind kinds[CORQ_DEV_KINDS] = {
 		.room = usual_room,
 		.vdev_args = corq_tap_vdev_args,
 		.started = corq_tap_started,
+		.link = corq_netif_link,
 		.no_link = corq_tap_no_link},
 	[CORQ_DEV_VDEV] = {.name = "vdev",
 		.syntax = "vdev:NAME[,ARGS]",
@@ -129,9 +132,12 @@ static const struct dev_kind kinds[CORQ_DEV_KINDS] = {
 		.chatty = true,
 		.may_wait = true,
 		.parse = corq_vdev_parse,
+		.check = corq_vdev_check,
 		.mtu = asked_mtu,
 		.room = usual_room,
 		.vdev_args = corq_vdev_vdev_args,
+		.started = corq_vdev_started,
+		.missed = corq_veth_missed,
 		.no_link = corq_vdev_no_link},
 	[CORQ_DEV_PCI] = {.name = "pci",
 		.syntax = "pci:ADDRESS[,ARGS]",
@@ -211,10 +217,9 @@ corq_dev_check(const struct corq_dev_spec *spec, const struct corq_dev_conf *con
 		corq_port_err(err, errlen, "%s has no second side in this process", kind->name);
 		return -EINVAL;
 	}
-	/* RFC 791 for the lower bound that any IPv4 host takes; IPv6 wants 1280 */
-	if (conf->mtu != 0 && (conf->mtu < 576 || conf->mtu > max)) {
-		corq_port_err(err, errlen, "MTU %u: 576 to %u are possible on %s", conf->mtu, max,
-			kind->name);
+	if (conf->mtu != 0 && (conf->mtu < PORT_MTU_MIN || conf->mtu > max)) {
+		corq_port_err(err, errlen, "MTU %u: %u to %u are possible on %s", conf->mtu,
+			PORT_MTU_MIN, max, kind->name);
 		return -ERANGE;
 	}
 	quiet.log = missing != 0 ? NULL : conf->log; /* one line is enough then */

@@ -20,6 +20,7 @@
 /* Seen with 22.11 without huge pages: 480 MB of libraries, thread stacks and EAL's own. */
 #define AS_BASE_MB 640
 #define FD_BASE    64
+#define FD_CORE    8 /* two pipes of a thread of EAL's, and a queue's sockets */
 
 /* As much as we may have; the limit then, in units. */
 static rlim_t
@@ -45,10 +46,13 @@ corq_limits_allow_huge(void)
 }
 
 int
-corq_limits_check(uint32_t mem_mb, bool huge, bool single_file, char *err, size_t errlen)
+corq_limits_check(const struct corq_eal_conf *conf, bool huge, char *err, size_t errlen)
 {
+	uint32_t mem_mb = conf->mem_mb;
 	/* a descriptor for each page, unless they are all in one file */
-	rlim_t fds = FD_BASE + (huge && !single_file ? mem_mb / 2 : 0), as = mem_mb + AS_BASE_MB;
+	rlim_t fds =
+		FD_BASE + FD_CORE * conf->n_cores + (huge && !conf->single_file ? mem_mb / 2 : 0);
+	rlim_t as = mem_mb + AS_BASE_MB;
 	rlim_t may = raise_limit(RLIMIT_NOFILE);
 
 	if (may < fds) {
@@ -65,6 +69,15 @@ corq_limits_check(uint32_t mem_mb, bool huge, bool single_file, char *err, size_
 			"have %lu; ulimit -v unlimited",
 			(unsigned long)as, (unsigned long)(may >> 20));
 		return -ENOMEM;
+	}
+	/* memory is a file in memory; one that grows too large is killed */
+	may = raise_limit(RLIMIT_FSIZE);
+	if (may != RLIM_INFINITY && may >> 20 < as) {
+		corq_port_err(err, errlen,
+			"files of %lu MB are needed for memory, this process may write %lu; "
+			"ulimit -f unlimited",
+			(unsigned long)as, (unsigned long)(may >> 20));
+		return -EFBIG;
 	}
 	raise_limit(RLIMIT_MEMLOCK);
 	return 0;

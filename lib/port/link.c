@@ -95,10 +95,10 @@ corq_dev_start(struct corq_dev *dev, char *err, size_t errlen)
 	rc = rte_eth_dev_start(dev->port_id);
 	dev->started = rc == 0;
 	/* a memif client's start fails while its server is not there yet */
-	if (rc != 0 && !dev->kind->guard)
+	if (rc != 0 && (!dev->kind->guard || dev->spec.server))
 		return corq_dev_refused(dev, "start", 1, 0, rc, err, errlen);
 	rc = dev->kind->started != NULL
-		     ? dev->kind->started(&dev->spec, &dev->conf, dev->mtu, err, errlen)
+		     ? dev->kind->started(&dev->spec, &dev->conf, dev->mtu, &dev->hold, err, errlen)
 		     : 0;
 	if (rc == 0 && !dev->spec.server)
 		rc = await_link(dev, end, err, errlen);
@@ -107,18 +107,27 @@ corq_dev_start(struct corq_dev *dev, char *err, size_t errlen)
 	return rc;
 }
 
-int
-corq_dev_link(const struct corq_dev *dev)
+/* 1 up, 0 down, -1 gone for good. */
+static int
+ask_link(const struct corq_dev *dev)
 {
 	struct rte_eth_link link;
 
 	if (dev->loop != NULL)
 		return 1;
+	if (atomic_load_explicit(&dev->gone, memory_order_relaxed))
+		return -1;
 	if (dev->kind->link != NULL)
-		return dev->kind->link(&dev->spec);
+		return dev->kind->link(&dev->hold);
 	if (rte_eth_link_get_nowait(dev->port_id, &link) != 0)
 		return 0;
 	return link.link_status == RTE_ETH_LINK_UP;
+}
+
+int
+corq_dev_link(const struct corq_dev *dev)
+{
+	return ask_link(dev) > 0;
 }
 
 /* ---- while it runs ---- */
@@ -189,14 +198,30 @@ corq_link_back(struct eth_port *ep)
 		tell(ep, "is back");
 }
 
+/* The driver's sockets lose an interface that is deleted or moved away, and do not find it again.
+ */
+static void
+look_if_gone(struct eth_port *ep)
+{
+	struct corq_dev *dev = ep->dev;
+
+	if (atomic_load_explicit(&dev->gone, memory_order_relaxed) || ask_link(dev) >= 0)
+		return;
+	atomic_store_explicit(&dev->gone, true, memory_order_relaxed);
+	change_state(dev, LINK_UP, LINK_DOWN);
+	tell(ep, "is gone: deleted, or in another namespace; what we send is dropped until corq is "
+		 "started again");
+}
+
 void
 corq_link_look(struct eth_port *ep)
 {
 	struct corq_dev *dev = ep->dev;
-	enum link_state state =
-		link_state_of(atomic_load_explicit(&dev->state, memory_order_relaxed));
 	bool connects = dev->kind->guard && !dev->spec.server;
+	enum link_state state;
 
+	look_if_gone(ep);
+	state = link_state_of(atomic_load_explicit(&dev->state, memory_order_relaxed));
 	if (state == LINK_AWAY && start_again(dev))
 		change_state(dev, LINK_AWAY, LINK_DOWN);
 	else if (state == LINK_DOWN && !corq_dev_link(dev) && connects &&

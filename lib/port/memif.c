@@ -79,6 +79,12 @@ corq_memif_parse(const char *rest, struct corq_dev_spec *spec, char *err, size_t
 			sizeof(spec->socket) - 2);
 		return -EINVAL;
 	}
+	/* else the driver's arguments would fall apart, and it would take its own defaults */
+	if (strpbrk(path, "=[]") != NULL || strcmp(path, "@") == 0) {
+		corq_port_err(err, errlen,
+			"memif: the socket \"%.64s\" wants a name without any of =[]", path);
+		return -EINVAL;
+	}
 	strcpy(spec->socket, path);
 	while ((word = strtok_r(NULL, ",", &save)) != NULL) {
 		rc = parse_word(word, spec, err, errlen);

@@ -15,6 +15,7 @@
 #include <linux/if_link.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
+#include <net/if_arp.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,13 +25,14 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "net/addr.h"
 #include "port/port_int.h"
 
 bool
 corq_netif_name_ok(const char *name, size_t len)
 {
-	return len != 0 && len < IFNAMSIZ && memchr(name, '/', len) == NULL &&
-	       memchr(name, ' ', len) == NULL && memchr(name, ',', len) == NULL;
+	return len != 0 && len < IFNAMSIZ && strcspn(name, CORQ_NAME_BAD) >= len &&
+	       strncmp(name, "..", len) != 0;
 }
 
 int
@@ -55,13 +57,16 @@ corq_netif_mtu(const char *ifname)
 	return corq_netif_ioctl(ifname, SIOCGIFMTU, &ifr) == 0 ? (uint32_t)ifr.ifr_mtu : 1500;
 }
 
+/* By its index: a new interface of that name is not ours, ours under a new name is. */
 int
-corq_netif_link(const struct corq_dev_spec *spec)
+corq_netif_link(const struct dev_hold *hold)
 {
 	struct ifreq ifr = {.ifr_flags = 0};
+	char name[IF_NAMESIZE];
 
-	return corq_netif_ioctl(spec->ifname, SIOCGIFFLAGS, &ifr) == 0 &&
-	       (ifr.ifr_flags & IFF_RUNNING);
+	if (if_indextoname(hold->index, name) == NULL)
+		return errno == ENXIO ? -1 : 1; /* else the question failed */
+	return corq_netif_ioctl(name, SIOCGIFFLAGS, &ifr) == 0 && (ifr.ifr_flags & IFF_RUNNING);
 }
 
 void
@@ -123,13 +128,46 @@ corq_netif_has_address(uint32_t addr, char name[16])
 	return found;
 }
 
+/* A tun, the loopback and some tunnels carry packets without Ethernet's header. */
+static int
+check_ethernet(const char *ifname, char *err, size_t errlen)
+{
+	struct ifreq ifr = {.ifr_flags = 0};
+
+	if (corq_netif_ioctl(ifname, SIOCGIFHWADDR, &ifr) != 0 ||
+		ifr.ifr_hwaddr.sa_family == ARPHRD_ETHER)
+		return 0;
+	if (ifr.ifr_hwaddr.sa_family == ARPHRD_LOOPBACK)
+		corq_port_err(err, errlen, "%s is the kernel's loopback, which carries no frames",
+			ifname);
+	else
+		corq_port_err(err, errlen, "%s carries no Ethernet frames", ifname);
+	return -EINVAL;
+}
+
+static int
+check_mtu(const char *ifname, uint32_t want, char *err, size_t errlen)
+{
+	uint32_t mtu = corq_netif_mtu(ifname);
+
+	if (want <= mtu && mtu >= PORT_MTU_MIN)
+		return 0;
+	if (want > mtu)
+		corq_port_err(err, errlen, "MTU %u is above that of %s: ip link set %s mtu %u",
+			want, ifname, ifname, want);
+	else
+		corq_port_err(err, errlen,
+			"%s has MTU %u, at least %u is needed: ip link set %s mtu 1500", ifname,
+			mtu, PORT_MTU_MIN, ifname);
+	return -EMSGSIZE;
+}
+
 int
 corq_netif_check(const struct corq_dev_spec *spec, const struct corq_dev_conf *conf, char *err,
 	size_t errlen)
 {
 	struct ifreq ifr = {.ifr_flags = 0};
 	int rc = corq_netif_ioctl(spec->ifname, SIOCGIFFLAGS, &ifr);
-	uint32_t mtu;
 
 	if (rc != 0) {
 		corq_port_err(err, errlen, "no such interface: %s", spec->ifname);
@@ -140,57 +178,121 @@ corq_netif_check(const struct corq_dev_spec *spec, const struct corq_dev_conf *c
 			err, errlen, "%s is down: ip link set %s up", spec->ifname, spec->ifname);
 		return -ENETDOWN;
 	}
-	if (ifr.ifr_flags & IFF_LOOPBACK) {
-		corq_port_err(err, errlen, "%s is the kernel's loopback, which carries no frames",
-			spec->ifname);
-		return -EINVAL;
-	}
-	mtu = corq_netif_mtu(spec->ifname);
-	if (conf->mtu > mtu) {
-		corq_port_err(err, errlen, "MTU %u is above that of %s: ip link set %s mtu %u",
-			conf->mtu, spec->ifname, spec->ifname, conf->mtu);
-		return -EMSGSIZE;
-	}
-	warn_kernel_address(spec->ifname, conf->log);
-	return 0;
+	rc = check_ethernet(spec->ifname, err, errlen);
+	if (rc == 0)
+		rc = check_mtu(spec->ifname, conf->mtu, err, errlen);
+	if (rc == 0)
+		warn_kernel_address(spec->ifname, conf->log);
+	return rc;
 }
 
 /* ---- claims ---- */
 
 /*
  * Two processes on one kernel interface both see every frame, so two owners of one address would
- * both answer. A name in the network namespace's abstract socket space claims it; the kernel takes
- * the claim away with the process.
+ * both answer. A name in the network namespace's abstract socket space claims ours, from the first
+ * to the last; the kernel takes the claim away with the process. Whoever claims looks then for
+ * others who claim some of it: of two at the same time, both may end.
  */
+#define CLAIM_FMT "corq/%u/%08x%08x%08x%08x-%08x%08x%08x%08x"
+
+struct claim {
+	unsigned int index;
+	uint32_t first[4], last[4]; /* host order */
+};
+
+static bool
+claim_of(struct claim *claim, unsigned int index, const char *ip)
+{
+	struct corq_addr_range range;
+
+	if (ip == NULL || corq_addr_parse_range(ip, &range) != 0)
+		return false;
+	claim->index = index;
+	for (int i = 0; i < 4; i++) {
+		claim->first[i] = ntohl(range.first.w[i]);
+		claim->last[i] = ntohl(range.last.w[i]);
+	}
+	return true;
+}
+
+static int
+compare(const uint32_t a[4], const uint32_t b[4])
+{
+	for (int i = 0; i < 4; i++)
+		if (a[i] != b[i])
+			return a[i] < b[i] ? -1 : 1;
+	return 0;
+}
+
+/* Does the line of /proc/net/unix name a claim that shares an address with ours, and is another? */
+static bool
+overlaps(const char *line, const struct claim *ours)
+{
+	const char *at = strstr(line, "@corq/");
+	struct claim c;
+	uint32_t *f = c.first, *l = c.last;
+
+	if (at == NULL || sscanf(at + 1, "corq/%u/%8x%8x%8x%8x-%8x%8x%8x%8x", &c.index, &f[0],
+				  &f[1], &f[2], &f[3], &l[0], &l[1], &l[2], &l[3]) != 9)
+		return false;
+	return c.index == ours->index && compare(f, ours->last) <= 0 &&
+	       compare(ours->first, l) <= 0 &&
+	       (compare(f, ours->first) != 0 || compare(l, ours->last) != 0);
+}
+
+static bool
+others_claim(const struct claim *ours)
+{
+	FILE *f = fopen("/proc/self/net/unix", "re");
+	bool found = false;
+	char line[256];
+
+	if (f == NULL)
+		return false;
+	while (!found && fgets(line, sizeof(line), f) != NULL)
+		found = overlaps(line, ours);
+	fclose(f);
+	return found;
+}
+
+static int
+make_claim(const struct claim *c, struct dev_hold *hold)
+{
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	const uint32_t *f = c->first, *l = c->last;
+	int len = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, CLAIM_FMT, c->index, f[0],
+		f[1], f[2], f[3], l[0], l[1], l[2], l[3]);
+
+	hold->claim = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (hold->claim < 0 ||
+		bind(hold->claim, (struct sockaddr *)&name,
+			(socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len)) != 0)
+		return -errno;
+	return others_claim(c) ? -EADDRINUSE : 0;
+}
+
 int
 corq_netif_enter(const struct corq_dev_spec *spec, const struct corq_dev_conf *conf,
 	struct dev_hold *hold, char *err, size_t errlen)
 {
-	struct sockaddr_un name = {.sun_family = AF_UNIX};
-	const char *ip = conf->ip;
-	int len, rc, ip_len;
+	struct claim claim;
+	int rc;
 
-	if (ip == NULL)
+	hold->index = if_nametoindex(spec->ifname);
+	/* who reads --ip says what is wrong with it */
+	if (!claim_of(&claim, hold->index, conf->ip) || (rc = make_claim(&claim, hold)) == 0)
 		return 0;
-	ip_len = (int)strcspn(ip, "-/");
-	len = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "corq/%s/%.*s", spec->ifname,
-		CORQ_MIN(ip_len, 64), ip);
-	hold->claim = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (hold->claim >= 0 &&
-		bind(hold->claim, (struct sockaddr *)&name,
-			(socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len)) == 0)
-		return 0;
-	rc = errno;
 	corq_netif_leave(hold);
-	if (rc == EADDRINUSE)
+	if (rc == -EADDRINUSE)
 		corq_port_err(err, errlen,
-			"%.*s on %s is in use: another corq serves it; give another --ip or end "
-			"that one",
-			ip_len, ip, spec->ifname);
+			"%.60s on %s is in use: another corq serves it, or some of it; give "
+			"another --ip or end that one",
+			conf->ip, spec->ifname);
 	else
-		corq_port_err(err, errlen, "cannot claim %.*s on %s: %s", ip_len, ip, spec->ifname,
-			strerror(rc));
-	return -rc;
+		corq_port_err(err, errlen, "cannot claim %.60s on %s: %s", conf->ip, spec->ifname,
+			strerror(-rc));
+	return rc;
 }
 
 void

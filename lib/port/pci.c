@@ -204,6 +204,16 @@ check_unused(const struct corq_dev_spec *spec, char *err, size_t errlen)
 	return rc;
 }
 
+bool
+corq_pci_is_uio(const char *device)
+{
+	char address[16], driver[64];
+
+	snprintf(address, sizeof(address), "%.*s", (int)strcspn(device, ","), device);
+	link_name(address, "driver", driver, sizeof(driver));
+	return strcmp(driver, "uio_pci_generic") == 0 || strcmp(driver, "igb_uio") == 0;
+}
+
 int
 corq_pci_check(const struct corq_dev_spec *spec, const struct corq_dev_conf *conf, char *err,
 	size_t errlen)

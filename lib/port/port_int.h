@@ -25,7 +25,8 @@ _Static_assert(RTE_PKTMBUF_HEADROOM == CORQ_FRAME_HEADROOM, "headroom of corq an
 _Static_assert(sizeof(struct rte_mbuf) % CORQ_CACHELINE == 0, "the frame starts a cache line");
 
 #define PORT_FRAMES_DEFAULT 8192
-#define PORT_L2_MAX         18 /* Ethernet header and one VLAN tag */
+#define PORT_L2_MAX         18  /* Ethernet header and one VLAN tag */
+#define PORT_MTU_MIN        576 /* RFC 791: what any IPv4 host takes; IPv6 wants 1280 */
 
 __attribute__((format(printf, 3, 4))) void corq_port_err(
 	char *err, size_t len, const char *fmt, ...);
@@ -51,7 +52,8 @@ corq_clock_now(const struct corq_clock *c)
 	return c->ns0 + (uint64_t)(((unsigned __int128)(rte_rdtsc() - c->tsc0) * c->mult) >> 32);
 }
 
-/* ---- eal.c, eal_args.c ------------------------------------------------------------------- */
+/* ---- eal.c, eal_log.c, eal_args.c
+ * ------------------------------------------------------------------- */
 
 #define EAL_ARGS_MAX 96
 #define EAL_ARG_LEN  64
@@ -94,7 +96,7 @@ int corq_eal_real_stderr(const struct corq_eal *eal); /* while it is diverted, t
 
 bool corq_limits_allow_huge(void);
 /* Raises this process's limits as far as it may; -errno and a line if EAL needs more. */
-int corq_limits_check(uint32_t mem_mb, bool huge, bool single_file, char *err, size_t errlen);
+int corq_limits_check(const struct corq_eal_conf *conf, bool huge, char *err, size_t errlen);
 void corq_limits_abort_begin(struct corq_eal *eal);
 void corq_limits_abort_end(bool failed);
 
@@ -145,7 +147,8 @@ frame_reset_tx(struct corq_frame *f)
 	f->user = 0;
 }
 
-/* ---- a port of an ethdev, dev_io.c ------------------------------------------------------- */
+/* ---- a port of an ethdev, dev_io.c, dev_buf.c
+ * ------------------------------------------------------- */
 
 /* Ends of borrowed memory, oldest first. Only the core's thread touches it. */
 struct ext_ring {
@@ -158,6 +161,7 @@ struct eth_port {
 	struct corq_clock clock;
 	uint16_t port_id, queue;
 	uint16_t max_frame;  /* bytes of the largest frame of this MTU */
+	uint64_t missed;     /* what the driver did not count */
 	bool count_missed;   /* this port looks at the device's counters and link now and then */
 	bool yield;          /* idle gives the CPU away: cores share it */
 	uint64_t look_tsc;   /* when this core looks at the link next */
@@ -171,6 +175,24 @@ struct eth_port {
 extern const struct corq_port_ops corq_eth_ops;
 /* The same behind corq_memif_guard: a memif peer may vanish in the middle of a burst. */
 extern const struct corq_port_ops corq_eth_guarded_ops;
+
+#define IO_BATCH 64 /* mbufs in hand at once */
+
+static inline struct eth_port *
+eth_of(struct corq_port *port)
+{
+	return (struct eth_port *)(void *)port;
+}
+
+/* dev_buf.c: operations of a port, and the parts of a frame that borrow memory. */
+void corq_eth_free_bulk(struct corq_port *port, struct corq_frame **frames, uint16_t n);
+uint16_t corq_eth_tx_alloc(struct corq_port *port, struct corq_frame **frames, uint16_t n);
+uint16_t corq_eth_released(struct corq_port *port, void **ext, uint16_t n, int provoke);
+uint64_t corq_eth_now_ns(struct corq_port *port);
+void corq_eth_idle(struct corq_port *port, uint64_t ns);
+void corq_ext_attach(struct eth_port *ep, struct corq_frame *f, struct rte_mbuf *m);
+/* The peer vanished in the middle of a burst: what borrowed memory still hangs on it is over. */
+void corq_ext_lost(struct corq_frame **frames, uint16_t n);
 
 void corq_port_idle(const struct corq_clock *clock, bool yield, uint64_t ns);
 
@@ -186,9 +208,11 @@ uint16_t corq_memif_guarded_tx(
 
 /* What a device keeps of this host from open to close, beside the driver. */
 struct dev_hold {
-	int claim; /* socket whose name claims our address on an interface, or -1 */
-	int watch; /* xdp: pipe to the process that cleans up after us, or -1 */
-	int pid;   /* that process */
+	unsigned int index; /* of the interface, 0: none */
+	int claim;          /* socket whose name claims our address on an interface, or -1 */
+	int watch;          /* xdp: pipe to the process that cleans up after us, or -1 */
+	int packet[CORQ_EAL_CORES_MAX]; /* veth: the driver's AF_PACKET sockets */
+	uint32_t n_packet;
 };
 
 struct dev_kind {
@@ -224,9 +248,13 @@ struct dev_kind {
 	void (*leave)(struct dev_hold *hold);
 	/* Once the device runs; NULL: nothing to do. */
 	int (*started)(const struct corq_dev_spec *spec, const struct corq_dev_conf *conf,
-		uint32_t mtu, char *err, size_t errlen);
-	/* Link state where the driver has none; NULL: ask the driver. */
-	int (*link)(const struct corq_dev_spec *spec);
+		uint32_t mtu, struct dev_hold *hold, char *err, size_t errlen);
+	/* Link state where the driver has none: 1 up, 0 down, -1 gone for good; NULL: ask the
+	 * driver. */
+	int (*link)(const struct dev_hold *hold);
+	/* Frames that were lost before the driver saw them, since the last call; NULL: the driver
+	 * counts them. */
+	uint64_t (*missed)(struct dev_hold *hold);
 	/* What to say when the link stays down. */
 	void (*no_link)(const struct corq_dev_spec *spec, char *err, size_t errlen);
 };
@@ -244,6 +272,9 @@ void corq_memif_no_link(const struct corq_dev_spec *spec, char *err, size_t errl
 int corq_veth_parse(const char *rest, struct corq_dev_spec *spec, char *err, size_t errlen);
 uint32_t corq_veth_mtu(const struct corq_dev_spec *spec, const struct corq_dev_conf *conf);
 uint32_t corq_veth_room(uint32_t mtu);
+int corq_veth_started(const struct corq_dev_spec *spec, const struct corq_dev_conf *conf,
+	uint32_t mtu, struct dev_hold *hold, char *err, size_t errlen);
+uint64_t corq_veth_missed(struct dev_hold *hold);
 void corq_veth_vdev_args(
 	const struct corq_dev_spec *spec, const struct corq_dev_conf *conf, char *buf, size_t len);
 
@@ -264,19 +295,29 @@ int corq_tap_check(const struct corq_dev_spec *spec, const struct corq_dev_conf 
 void corq_tap_vdev_args(
 	const struct corq_dev_spec *spec, const struct corq_dev_conf *conf, char *buf, size_t len);
 int corq_tap_started(const struct corq_dev_spec *spec, const struct corq_dev_conf *conf,
-	uint32_t mtu, char *err, size_t errlen);
+	uint32_t mtu, struct dev_hold *hold, char *err, size_t errlen);
 void corq_tap_no_link(const struct corq_dev_spec *spec, char *err, size_t errlen);
 
+/* At its start the driver of 22.11 writes the descriptors of all its queues, two for each, into an
+ * array of 8 on its stack. */
+#define TAP_QUEUES_MAX 4u
+
 int corq_vdev_parse(const char *rest, struct corq_dev_spec *spec, char *err, size_t errlen);
+int corq_vdev_check(const struct corq_dev_spec *spec, const struct corq_dev_conf *conf, char *err,
+	size_t errlen);
 void corq_vdev_no_link(const struct corq_dev_spec *spec, char *err, size_t errlen);
 void corq_vdev_vdev_args(
 	const struct corq_dev_spec *spec, const struct corq_dev_conf *conf, char *buf, size_t len);
+int corq_vdev_started(const struct corq_dev_spec *spec, const struct corq_dev_conf *conf,
+	uint32_t mtu, struct dev_hold *hold, char *err, size_t errlen);
 /* Does this driver share its memory with another process (virtio-user, vhost)? */
 bool corq_vdev_is_virtio(const struct corq_dev_spec *spec);
 
 int corq_pci_parse(const char *rest, struct corq_dev_spec *spec, char *err, size_t errlen);
 int corq_pci_check(const struct corq_dev_spec *spec, const struct corq_dev_conf *conf, char *err,
 	size_t errlen);
+/* Is "ADDRESS[,ARGS]" bound to a kernel driver of the uio kind? */
+bool corq_pci_is_uio(const char *device);
 void corq_pci_no_link(const struct corq_dev_spec *spec, char *err, size_t errlen);
 
 /* ---- netif.c: interfaces of the kernel ---------------------------------------------------- */
@@ -285,6 +326,8 @@ struct ifreq;
 
 /* An ioctl (SIOC*IF*) on an interface, its name is put in; -errno. */
 int corq_netif_ioctl(const char *ifname, unsigned long request, struct ifreq *ifr);
+/* What no name may have that stands in a driver's arguments, or that the kernel refuses. */
+#define CORQ_NAME_BAD " \t\n\v\f\r/:,=[]%"
 bool corq_netif_name_ok(const char *name, size_t len);
 uint32_t corq_netif_mtu(const char *ifname);
 /* There, up, large enough for conf->mtu, no loopback; warns about the kernel's own address. */
@@ -294,7 +337,7 @@ int corq_netif_check(const struct corq_dev_spec *spec, const struct corq_dev_con
 int corq_netif_enter(const struct corq_dev_spec *spec, const struct corq_dev_conf *conf,
 	struct dev_hold *hold, char *err, size_t errlen);
 void corq_netif_leave(struct dev_hold *hold);
-int corq_netif_link(const struct corq_dev_spec *spec);
+int corq_netif_link(const struct dev_hold *hold);
 void corq_netif_no_link(const struct corq_dev_spec *spec, char *err, size_t errlen);
 /* The id of the XDP program on an interface; 0: none. */
 uint32_t corq_netif_xdp_prog(const char *ifname);
@@ -329,6 +372,7 @@ struct corq_dev {
 	bool made, started;
 	/* link.c */
 	atomic_uint state;  /* enum link_state, and how often it changed << 2 */
+	atomic_bool gone;   /* the interface is another's or nobody's now, for good */
 	atomic_uint parked; /* cores that have left the driver alone in this state */
 	uint32_t looks_down;
 	struct corq_log_limit limit;

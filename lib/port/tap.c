@@ -27,7 +27,8 @@
 #include "net/addr.h"
 #include "port/port_int.h"
 
-#define TUN_PATH "/dev/net/tun"
+#define TUN_PATH   "/dev/net/tun"
+#define HOST_QUEUE 10000 /* packets */
 
 int
 corq_tap_parse(const char *rest, struct corq_dev_spec *spec, char *err, size_t errlen)
@@ -39,8 +40,7 @@ corq_tap_parse(const char *rest, struct corq_dev_spec *spec, char *err, size_t e
 	if (!corq_netif_name_ok(rest, len)) {
 		corq_port_err(err, errlen,
 			"tap wants tap:NAME[,HOST[/LEN]], with a new interface's name of at most "
-			"%d "
-			"bytes",
+			"%d bytes without any of /:,=[]%%",
 			IFNAMSIZ - 1);
 		return -EINVAL;
 	}
@@ -98,6 +98,13 @@ lowest_other(uint32_t first, uint32_t last, uint32_t mask)
 	return low > end || (low == end && end - net > 1) || low < net ? 0 : low;
 }
 
+/* Neither the network itself nor its broadcast address. */
+static bool
+is_host(uint32_t addr, uint32_t mask)
+{
+	return ~mask <= 1 || ((addr & ~mask) != 0 && (addr | mask) != ~0u);
+}
+
 /* From --ip and what stands behind the tap's name. */
 static int
 host_end(const struct corq_dev_spec *spec, const struct corq_dev_conf *conf, struct host_end *host,
@@ -128,11 +135,12 @@ host_end(const struct corq_dev_spec *spec, const struct corq_dev_conf *conf, str
 	host->addr = v4_of(&theirs.first);
 	if (strchr(spec->host, '/') != NULL)
 		host->mask = mask_of(theirs.prefix_len);
-	if (((first ^ host->addr) & host->mask) == 0 && (host->addr < first || host->addr > last))
+	if (((first ^ host->addr) & host->mask) == 0 && (host->addr < first || host->addr > last) &&
+		is_host(host->addr, host->mask))
 		return 0;
 	corq_port_err(err, errlen,
-		"tap: the host's %s and our %s are not two addresses of one network", spec->host,
-		conf->ip);
+		"tap: the host's %s and our %.60s are not two addresses of hosts in one network",
+		spec->host, conf->ip);
 	return -EADDRNOTAVAIL;
 }
 
@@ -174,8 +182,9 @@ corq_tap_check(const struct corq_dev_spec *spec, const struct corq_dev_conf *con
 	struct host_end host;
 	int rc;
 
-	if (conf->n_queues > 16) {
-		corq_port_err(err, errlen, "tap has at most 16 queues");
+	if (conf->n_queues > TAP_QUEUES_MAX) {
+		corq_port_err(err, errlen, "tap has at most %u queues: --cores %u", TAP_QUEUES_MAX,
+			TAP_QUEUES_MAX);
 		return -ERANGE;
 	}
 	if (if_nametoindex(spec->ifname) != 0) {
@@ -222,6 +231,17 @@ set_address(const char *ifname, unsigned long request, uint32_t addr)
 	return corq_netif_ioctl(ifname, request, &ifr);
 }
 
+/* What the host sends waits here while we are busy or not scheduled: with the kernel's 1000
+ * packets, the SYNs of a thousand clients at once and what follows them did not fit. Not worth an
+ * error. */
+static void
+set_queue(const char *ifname)
+{
+	struct ifreq ifr = {.ifr_qlen = HOST_QUEUE};
+
+	(void)corq_netif_ioctl(ifname, SIOCSIFTXQLEN, &ifr);
+}
+
 static int
 set_up(const char *ifname, uint32_t mtu, const struct host_end *host)
 {
@@ -234,6 +254,7 @@ set_up(const char *ifname, uint32_t mtu, const struct host_end *host)
 		rc = set_address(ifname, SIOCSIFNETMASK, host->mask);
 	if (rc != 0)
 		return rc;
+	set_queue(ifname);
 	memset(&ifr, 0, sizeof(ifr));
 	rc = corq_netif_ioctl(ifname, SIOCGIFFLAGS, &ifr);
 	ifr.ifr_flags |= IFF_UP;
@@ -242,7 +263,7 @@ set_up(const char *ifname, uint32_t mtu, const struct host_end *host)
 
 int
 corq_tap_started(const struct corq_dev_spec *spec, const struct corq_dev_conf *conf, uint32_t mtu,
-	char *err, size_t errlen)
+	struct dev_hold *hold, char *err, size_t errlen)
 {
 	char text[INET_ADDRSTRLEN];
 	struct host_end host;
@@ -250,6 +271,7 @@ corq_tap_started(const struct corq_dev_spec *spec, const struct corq_dev_conf *c
 
 	if (rc != 0)
 		return rc;
+	hold->index = if_nametoindex(spec->ifname);
 	rc = set_up(spec->ifname, mtu, &host);
 	if (rc != 0) {
 		corq_port_err(err, errlen, "tap: %s cannot be set up with %s: %s", spec->ifname,
@@ -257,8 +279,8 @@ corq_tap_started(const struct corq_dev_spec *spec, const struct corq_dev_conf *c
 		return rc;
 	}
 	if (host.addr != 0)
-		corq_log_write(conf->log, CORQ_LOG_INFO,
-			"tap %s: the host is %s; try: curl http://%.*s/", spec->ifname,
-			text_of(host.addr, text), (int)strcspn(conf->ip, "-/"), conf->ip);
+		corq_log_write(conf->log, CORQ_LOG_INFO, "tap %s: the host is %s, we are %.*s",
+			spec->ifname, text_of(host.addr, text), (int)strcspn(conf->ip, "-/"),
+			conf->ip);
 	return 0;
 }

@@ -10,6 +10,7 @@
  * Start only, main thread.
  */
 #include <errno.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -31,6 +32,36 @@ corq_vdev_parse(const char *rest, struct corq_dev_spec *spec, char *err, size_t 
 	/* whoever makes the socket does not wait for the other end */
 	spec->server = strstr(rest, "vhost") == rest || strstr(rest, "_vhost") != NULL;
 	return 0;
+}
+
+int
+corq_vdev_check(const struct corq_dev_spec *spec, const struct corq_dev_conf *conf, char *err,
+	size_t errlen)
+{
+	bool tap = strncmp(spec->name, "net_tap", 7) == 0 ||
+		   strncmp(spec->name, "eth_tap", 7) == 0 || strncmp(spec->name, "net_tun", 7) == 0;
+
+	if (!tap || conf->n_queues <= TAP_QUEUES_MAX)
+		return 0;
+	corq_port_err(err, errlen, "%s has at most %u queues: --cores %u", spec->name,
+		TAP_QUEUES_MAX, TAP_QUEUES_MAX);
+	return -ERANGE;
+}
+
+/* The interface of AF_PACKET's driver is worth a look: see veth.c. */
+int
+corq_vdev_started(const struct corq_dev_spec *spec, const struct corq_dev_conf *conf, uint32_t mtu,
+	struct dev_hold *hold, char *err, size_t errlen)
+{
+	const char *at = strstr(spec->args, "iface=");
+	char name[IF_NAMESIZE];
+
+	if (strstr(spec->name, "_af_packet") == NULL || at == NULL)
+		return 0;
+	at += strlen("iface=");
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(at, ","), at);
+	hold->index = if_nametoindex(name);
+	return corq_veth_started(spec, conf, mtu, hold, err, errlen);
 }
 
 bool

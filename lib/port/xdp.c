@@ -42,7 +42,8 @@ corq_xdp_parse(const char *rest, struct corq_dev_spec *spec, char *err, size_t e
 	size_t len = strlen(rest);
 
 	if (!corq_netif_name_ok(rest, len)) {
-		corq_port_err(err, errlen, "xdp wants xdp:IF, with the name of an interface");
+		corq_port_err(err, errlen,
+			"xdp wants xdp:IF, an interface's name without any of /:,=[]%%");
 		return -EINVAL;
 	}
 	memcpy(spec->ifname, rest, len + 1);

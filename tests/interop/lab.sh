@@ -35,7 +35,8 @@
 #   lab_expect_ab FILE N [keepalive]    a report of ab: N complete, none failed, no other error
 #   lab_expect_wrk FILE                 a report of wrk: requests, no error
 #   lab_sha256 SIDE URL                 downloads with curl, prints the digest
-#   lab_lost                            frames that side A's interface had no room for, each way
+#   lab_lost                            frames for which there was no room: at side A's interface, each
+#                                       way, and those of them that came to side B's
 #   lab_need_corq [PROGRAM...]          CORQ, the binary; skips the test when one is missing
 #   lab_httpd_start ARGS...  lab_httpd_stop SIGNAL      corq httpd on side b, one core; must end with 0
 #   lab_corq_ab ARGS...                 corq ab on side b, bounded by LAB_TIMEOUT seconds
@@ -209,11 +210,14 @@ lab_tap_namespace()
 	lab_quiet_side "$LAB_NS_A" default ""
 }
 
-# The kernel's end of a tap that corq has just made. Its address is corq's gift: that is checked.
+# The kernel's end of a tap that corq has just made. Its address and its long queue are corq's gift:
+# that is checked.
 lab_tap_side()
 {
 	ip -n "$LAB_NS_A" -o -4 addr show dev "$LAB_IF_A" | grep -qw "inet $LAB_IP_A/$LAB_LEN" ||
 		lab_die "corq gave $LAB_IF_A no address $LAB_IP_A/$LAB_LEN"
+	ip -n "$LAB_NS_A" link show dev "$LAB_IF_A" | grep -qw "qlen 10000" ||
+		lab_die "corq left the queue of $LAB_IF_A as it was"
 	lab_offload_set "$LAB_NS_A" "$LAB_IF_A" "$lab_offload"
 	lab_kernel_side "$LAB_NS_A" "$LAB_IF_A" "$LAB_IP_A" ""
 }
@@ -599,12 +603,19 @@ lab_sha256()
 	rm -f "$LAB_TMP/download"
 }
 
+# lab_count NAMESPACE INTERFACE rx|tx packets|dropped
+lab_count()
+{
+	ip -n "$1" -s -j link show dev "$2" | python3 -c '
+import json, sys
+print(json.load(sys.stdin)[0]["stats64"][sys.argv[1]][sys.argv[2]])' "$3" "$4"
+}
+
 lab_lost()
 {
-	ip -n "$LAB_NS_A" -s -j link show dev "$LAB_IF_A" | python3 -c '
-import json, sys
-stats = json.load(sys.stdin)[0]["stats64"]
-print("%d to us, %d from us" % tuple(stats[way]["dropped"] for way in ("rx", "tx")))'
+	echo "$(lab_count "$LAB_NS_A" "$LAB_IF_A" rx dropped) to us," \
+		"$(lab_count "$LAB_NS_A" "$LAB_IF_A" tx dropped) from us," \
+		"$(lab_count "$LAB_NS_B" "$LAB_IF_B" rx dropped) at side B"
 }
 
 # ---- corq

@@ -3,7 +3,7 @@
 """An odd HTTP server, to compare load generators with: odd_server.py ADDRESS PORT [REQUESTS_FILE]
 
 What it does depends on the path and, where it says "some", on the number of the request to that
-path (from 0): numbers 3, 13, 23... Never on the time of day. Paths:
+path from that address (from 0): numbers 3, 13, 23... Never on the time of day. Paths:
 
 plain         1000 bytes with Content-Length      close         the same, delimited by the close
 chunked       three chunks, then it closes        chunked-keep  three chunks, keep-alive
@@ -15,11 +15,17 @@ continue      "100 Continue" before the answer    slow          answers in two p
 keep          keep-alive with Content-Length      keep-no-length  keep-alive without one, closes
 keep-3        keep-alive; closes after 3 answers  keep-3-said   the third says Connection: close
 reset-before  some are reset without a byte       reset-mid     some are reset in the body
+reset-end     some are reset after the whole of it
 half          some end in the middle of the body  empty         some end without a byte
 garbage       what is no HTTP                     extra         more bytes than it announced
 echo          says how long the request's body was; stall  never answers
 stall-half    half an answer, and silence       drip          an answer over 1.5 s
 peer          the client's address stands in the Server line
+
+Bytes that are no proper answer, then it closes: negative-length huge-length two-lengths
+length-and-chunked trailers huge-chunk http09 nul bare-lf status-999 switching only-interim
+Without end, until the client closes: flood-interim flood-header flood-line flood-garbage
+flood-extra flood-body
 
 HEAD is answered with the same header and no body. An absolute URI (as to a proxy) counts as its
 path. Each different request is written to REQUESTS_FILE once, as one line of Python's repr. A
@@ -35,6 +41,30 @@ import time
 
 STATUS = {200: "OK", 204: "No Content", 302: "Found", 404: "Not Found", 500: "Internal Server Error"}
 BODY = bytes(97 + i % 26 for i in range(1000))
+OK = b"HTTP/1.1 200 OK\r\n"
+CHUNKED = b"Transfer-Encoding: chunked\r\n"
+RAW = {
+    "negative-length": OK + b"Content-Length: -5\r\n\r\nhello",
+    "huge-length": OK + b"Content-Length: 99999999999999999999999\r\n\r\nhello",
+    "two-lengths": OK + b"Content-Length: 5\r\nContent-Length: 7\r\n\r\nhello",
+    "length-and-chunked": OK + b"Content-Length: 5\r\n" + CHUNKED + b"\r\n5\r\nhello\r\n0\r\n\r\n",
+    "trailers": OK + CHUNKED + b"\r\n5\r\nhello\r\n0\r\nX: y\r\nZ: q\r\n\r\n",
+    "huge-chunk": OK + CHUNKED + b"\r\nffffffffffffffffff\r\nhello",
+    "http09": b"<html>hello</html>",
+    "nul": OK + b"Server: a\0b\x1b[31m\xff\r\nX:\0\r\n\r\nhi",
+    "bare-lf": b"HTTP/1.1 200 OK\nServer: lf\nContent-Length: 2\n\nhi",
+    "status-999": b"HTTP/1.1 999 Odd\r\nContent-Length: 2\r\n\r\nhi",
+    "switching": b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\nhi",
+    "only-interim": b"HTTP/1.1 103 Early Hints\r\n\r\n",
+}
+FLOODS = {  # how it begins, and goes on
+    "flood-interim": (b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 500),
+    "flood-header": (OK, b"X-A: " + b"y" * 2000 + b"\r\n"),
+    "flood-line": (OK + b"X-A: ", b"x" * 65536),
+    "flood-garbage": (b"\0\1\2", b"x" * 65536),
+    "flood-extra": (OK + b"Content-Length: 2\r\n\r\nhi", b"x" * 65536),
+    "flood-body": (OK + b"\r\n", b"x" * 65536),
+}
 KNOWN = set(re.findall(r"[a-z0-9-]+", __doc__)) - {"reset-numbers"}
 
 
@@ -47,13 +77,13 @@ class Log:
         self.seen = set()
         self.file = open(name, "w", encoding="ascii") if name else None
 
-    def number(self, path, request):
+    def number(self, path, request, peer):
         with self.lock:
             if path == "reset-numbers":
                 self.numbers.clear()
                 return 0
-            n = self.numbers.get(path, 0)
-            self.numbers[path] = n + 1
+            n = self.numbers.get((peer, path), 0)
+            self.numbers[peer, path] = n + 1
             if self.file and request not in self.seen:
                 self.seen.add(request)
                 print(repr(request), file=self.file, flush=True)
@@ -144,6 +174,10 @@ def pieces(path, n, body, nth, peer):
         return [], "reset"
     if path == "reset-mid" and some:
         return [plain[:-500]], "reset"
+    if path == "reset-end" and some:
+        return [plain], "reset"
+    if path in RAW:
+        return [RAW[path]], "close"
     if path == "half" and some:
         return [plain[:-500]], "close"
     if path == "empty" and some:
@@ -175,10 +209,15 @@ def serve(conn, log):
         method, target = start.split(b" ", 2)[:2]
         path = re.sub(r"^[a-z]+://[^/]*", "", target.decode("latin-1")).strip("/")
         nth += 1
-        parts, then = pieces(path, log.number(path, start + b"\r\n\r\n" + body), body, nth, conn.getpeername()[0])
+        peer = conn.getpeername()[0]
+        parts, then = pieces(path, log.number(path, start + b"\r\n\r\n" + body, peer), body, nth, peer)
         if method == b"HEAD" and parts:
             whole = b"".join(parts)
             parts = [whole[:whole.index(b"\r\n\r\n") + 4]]
+        if path in FLOODS:
+            conn.sendall(FLOODS[path][0])
+            while True:
+                conn.sendall(FLOODS[path][1])
         for i, part in enumerate(parts):
             conn.sendall(part)
             if i + 1 < len(parts) and len(part) > 1:

@@ -8,8 +8,9 @@
  * addresses and sends them back. On loop both run here (--cores each, or both on one core with
  * --self); else one process is `--mode gen`, the other `--mode echo`. Frames look like TCP over
  * IPv4, of many flows. The generator keeps a window open, so nothing need be lost; what is missing
- * after 300 ms without a frame counts as lost. --self: both ends on one core of loop, what is sent
- * comes back. --ext: a second part in borrowed memory. --check: every byte, and no number twice.
+ * after 2 s without a frame counts as lost. --for MS: sends no more after that time. --self: both
+ *ends on one core of loop, what is sent comes back. --ext: a second part in borrowed memory.
+ *--check: every byte, and no number twice.
  * --hint IF prints what is to be said about the offloads of a peer, and nothing else.
  *
  * Last line of gen: "sent N returned N lost 0 bad 0 out 0 released N Mpps X"; with the cost of each
@@ -48,7 +49,7 @@ struct side {
 static struct options {
 	const char *dev, *mode;
 	uint64_t count;
-	uint32_t cores, size, window, mtu, wait_ms;
+	uint32_t cores, size, window, mtu, wait_ms, for_ms;
 	const char *hint;
 	bool self, ext, no_huge, share, verbose, check;
 } opt = {.mode = "gen", .count = 1000000, .cores = 1, .size = 64, .window = 256};
@@ -57,6 +58,7 @@ static struct corq_eal *eal;
 static _Atomic uint64_t total_sent, total_returned, last_frame_ns;
 static _Atomic uint64_t *seen; /* --check: one bit a frame */
 static atomic_int stop;
+static _Atomic uint32_t n_done; /* generators that send no more */
 static uint8_t borrowed[EXT_BYTES];
 
 static void
@@ -222,20 +224,24 @@ static int
 gen_main(void *arg)
 {
 	struct side *s = arg;
-	uint64_t now;
+	uint64_t now, end = opt.for_ms != 0 ? opt.for_ms * CORQ_NS_PER_MS : UINT64_MAX;
 	bool more = true;
 
 	s->first_ns = s->last_ns = s->port->ops->now_ns(s->port);
 	atomic_store(&last_frame_ns, s->first_ns);
 	while (!atomic_load_explicit(&stop, memory_order_relaxed)) {
-		more = generate(s);
+		if (more && !(more = generate(s)))
+			atomic_fetch_add(&n_done, 1);
 		receive(s);
 		take_released(s);
 		now = s->port->ops->now_ns(s->port);
+		if (now - s->first_ns >= end)
+			s->to = s->from;
 		if (now > atomic_load_explicit(&last_frame_ns, memory_order_relaxed) + QUIET_NS)
 			break;
-		if (!more && atomic_load_explicit(&total_returned, memory_order_relaxed) ==
-				     opt.count * opt.cores)
+		/* the last one done has counted what it sent */
+		if (atomic_load(&n_done) == opt.cores &&
+			atomic_load(&total_returned) == atomic_load(&total_sent))
 			break;
 		if (opt.share)
 			s->port->ops->idle(s->port, 1000);
@@ -321,7 +327,8 @@ parse_options(int argc, char **argv)
 		{"count", 1, 0, 'n'}, {"cores", 1, 0, 'c'}, {"size", 1, 0, 's'},
 		{"window", 1, 0, 'w'}, {"mtu", 1, 0, 'u'}, {"self", 0, 0, 'S'}, {"ext", 0, 0, 'e'},
 		{"no-huge", 0, 0, 'H'}, {"share", 0, 0, 'p'}, {"check", 0, 0, 'k'},
-		{"verbose", 0, 0, 'v'}, {"hint", 1, 0, 'h'}, {"wait", 1, 0, 't'}, {0, 0, 0, 0}};
+		{"verbose", 0, 0, 'v'}, {"hint", 1, 0, 'h'}, {"wait", 1, 0, 't'},
+		{"for", 1, 0, 'f'}, {0, 0, 0, 0}};
 	int c;
 
 	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
@@ -367,6 +374,9 @@ parse_options(int argc, char **argv)
 			break;
 		case 't':
 			opt.wait_ms = (uint32_t)atoi(optarg);
+			break;
+		case 'f':
+			opt.for_ms = (uint32_t)atoi(optarg);
 			break;
 		case 'h':
 			opt.hint = optarg;

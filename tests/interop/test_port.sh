@@ -9,7 +9,7 @@
 # connect; a memif end outlives the other's death, again and again, and serves the next; a stale
 # socket file does not matter; frames above the MTU are counted; the line about a peer's offloads
 # names it when it is near; what is wrong with a device gives one line and status 1.
-# Prints the rates. None is checked: they say as much about the machine.
+# A run sends for 1.5 s at most. Prints the rates. None is checked: they say as much about the machine.
 set -eu
 cd "$(dirname "$0")"
 
@@ -59,7 +59,7 @@ one()
 	local name=$1
 	shift
 	# shellcheck disable=SC2086
-	timeout 60 "$echo_bin" $pages "$@" >"$tmp/gen.log" 2>&1 || die "$name $pages failed"
+	timeout 60 "$echo_bin" $pages --for 1500 "$@" >"$tmp/gen.log" 2>&1 || die "$name $pages failed"
 	echo "$name ${pages:-huge}: $(tail -n 1 "$tmp/gen.log")"
 }
 
@@ -92,7 +92,7 @@ two()
 	peer_start --dev "$2"
 	shift 3
 	# shellcheck disable=SC2086
-	ip netns exec $ns timeout 60 taskset -c "$cpu_b" "$echo_bin" $pages --dev "$device" "$@" \
+	ip netns exec $ns timeout 60 taskset -c "$cpu_b" "$echo_bin" $pages --for 1500 --dev "$device" "$@" \
 		>"$tmp/gen.log" 2>&1 || die "$name $pages failed"
 	peer_stop
 	grep -q "out 0" "$tmp/echo.log" || die "$name: the echo side leaks"
@@ -154,7 +154,7 @@ for role in server client; do
 			ip netns exec $ns taskset -c "$cpu_b" "$echo_bin" --no-huge --dev "memif:client,$sock" \
 				--count 1000000000 >"$tmp/gen.log" 2>&1 &
 			victim=$!
-			sleep 1
+			sleep 0.6
 		else
 			ip netns exec $ns taskset -c "$cpu_b" "$echo_bin" --no-huge --mode echo \
 				--dev "memif:server,$sock" >"$tmp/gen.log" 2>&1 &
@@ -166,7 +166,7 @@ for role in server client; do
 			ip netns exec $ns taskset -c "$cpu_a" "$echo_bin" --no-huge --dev "memif:client,$sock" \
 				--count 1000000000 >"$tmp/echo.log" 2>&1 &
 			peer=$!
-			sleep 1
+			sleep 0.6
 		fi
 		kill -9 $victim 2>/dev/null || die "the $other of memif is gone before its time"
 		wait $victim 2>/dev/null || true

@@ -134,7 +134,8 @@ static void
 strip_turns(struct corq_stats *s)
 {
 	s->turns = s->turns_busy = s->cycles_busy = s->cycles_rx = s->cycles_input = 0;
-	s->cycles_timers = s->cycles_events = s->cycles_build = s->cycles_tx = 0;
+	s->cycles_timers = s->cycles_events = s->cycles_build = s->cycles_tx = s->cycles_tx_long =
+		0;
 }
 
 static int

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* net_neigh.h - the fixture of test_neigh.c: a table in memory of its exact size, ARP packets
- * named by what they say, one poll at a time. */
+/* net_neigh.h - the fixture of test_neigh.c and test_neigh_held.c: a table in memory of its exact
+ * size, ARP packets named by what they say, one poll at a time. */
 #ifndef CORQ_TESTS_NET_NEIGH_H
 #define CORQ_TESTS_NET_NEIGH_H
 
@@ -8,7 +8,8 @@
 
 #include "net/neigh.h"
 
-#define S CORQ_NS_PER_S
+#define S    CORQ_NS_PER_S
+#define HELD 100 /* packets that may wait */
 
 struct fix {
 	struct corq_neigh nt;
@@ -19,12 +20,18 @@ struct fix {
 static const uint8_t mac_a[6] = {2, 0, 0, 0, 0, 0xaa}, mac_b[6] = {2, 0, 0, 0, 0, 0xbb};
 
 static inline void
-open_table(struct fix *x, uint16_t max)
+open_table_held(struct fix *x, uint16_t max, uint32_t held_max)
 {
 	memset(x, 0, sizeof(*x));
 	x->mem = aligned_alloc(CORQ_CACHELINE, (corq_neigh_bytes(max) + 63) / 64 * 64);
 	assert_non_null(x->mem);
-	corq_neigh_init(&x->nt, x->mem, max, 0x1234);
+	corq_neigh_init(&x->nt, x->mem, max, held_max, 0x1234);
+}
+
+static inline void
+open_table(struct fix *x, uint16_t max)
+{
+	open_table_held(x, max, HELD);
 }
 
 static inline struct corq_addr
@@ -75,7 +82,7 @@ announced(struct fix *x, uint32_t i, const uint8_t mac[6], enum corq_arp_op op, 
 static inline bool
 poll(struct fix *x, uint64_t now)
 {
-	return corq_neigh_poll(&x->nt, now, &x->act);
+	return corq_neigh_poll(&x->nt, now, CORQ_NEIGH_PART, &x->act);
 }
 
 /* Exactly one action, of this kind. */
@@ -86,7 +93,7 @@ one(struct fix *x, uint64_t now, enum corq_neigh_todo todo)
 
 	assert_true(poll(x, now));
 	assert_int_equal(x->act.todo, todo);
-	assert_false(corq_neigh_poll(&x->nt, now, &none));
+	assert_false(corq_neigh_poll(&x->nt, now, 1, &none));
 }
 
 static inline int

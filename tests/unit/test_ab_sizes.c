@@ -84,27 +84,59 @@ test_bar(void **state)
 	struct ab_progress_view v = {.requests = 1000, .seconds = 0.2};
 
 	(void)state;
-	bar_is(&v, 79, "[>                             ]   0 %  0/s  p99 ?  0 failed  ETA ?");
+	bar_is(&v, 90,
+		"[>                             ]   0 %        0/s  p99         ?  0 failed  ETA   "
+		"    "
+		"?");
 	v = (struct ab_progress_view){.done = 500,
 		.failed = 3,
 		.requests = 1000,
 		.rate = 250.4,
 		.seconds = 2,
 		.p99_ns = 1234567};
-	bar_is(&v, 79,
-		"[==============>              ]  50 %  250/s  p99 1.235 ms  3 failed  ETA 0:02");
-	bar_is(&v, 60, "[=====>    ]  50 %  250/s  p99 1.235 ms  3 failed  ETA 0:02");
-	bar_is(&v, 40, " 50 %  250/s  p99 1.235 ms  3 failed  ET");
+	bar_is(&v, 90,
+		"[===============>              ]  50 %      250/s  p99  1.235 ms  3 failed  ETA   "
+		" "
+		"0:02");
+	bar_is(&v, 68, "[=====>    ]  50 %      250/s  p99  1.235 ms  3 failed  ETA    0:02");
+	bar_is(&v, 40, " 50 %      250/s  p99  1.235 ms  3 faile");
 	v.limit_s = 8; /* a quarter of the time, half of the requests: -n ends it */
-	bar_is(&v, 40, " 50 %  250/s  p99 1.235 ms  3 failed  ET");
+	bar_is(&v, 40, " 50 %      250/s  p99  1.235 ms  3 faile");
 	v.limit_s = 2.4;
 	v.p99_ns = 123000000;
-	bar_is(&v, 48, " 83 %  250/s  p99 123 ms  3 failed  ETA 0:00");
+	bar_is(&v, 55, " 83 %      250/s  p99    123 ms  3 failed  ETA    0:00");
 	v = (struct ab_progress_view){
 		.done = 1, .requests = 7200, .seconds = 1, .rate = 1, .p99_ns = 61000000000};
-	bar_is(&v, 60, "[>          ]   0 %  1/s  p99 61.0 s  0 failed  ETA 1:59:59");
+	bar_is(&v, 68, "[>         ]   0 %        1/s  p99    61.0 s  0 failed  ETA 1:59:59");
 	v.done = v.requests;
-	bar_is(&v, 60, "[==============] 100 %  1/s  p99 61.0 s  0 failed  ETA 0:00");
+	bar_is(&v, 68, "[==========] 100 %        1/s  p99    61.0 s  0 failed  ETA    0:00");
+}
+
+/* What stands beside the bar changes all the time; the bar's end must stay where it is. */
+static void
+test_bar_stays(void **state)
+{
+	static const uint64_t p99s[] = {
+		0, 900, 1234567, 99999000, 123000000, 9999000000, 10000000000, 99900000000};
+	static const double rates[] = {0, 7, 999.7, 123456, 9999999};
+	char line[256];
+
+	(void)state;
+	for (unsigned i = 0; i < 8; i++) {
+		for (unsigned j = 0; j < 5; j++) {
+			for (uint64_t done = 0; done <= 1000; done += 50) {
+				struct ab_progress_view v = {.done = done,
+					.requests = 1000,
+					.rate = rates[j],
+					.seconds = 150,
+					.p99_ns = p99s[i]};
+
+				ab_progress_line(&v, 79, line, sizeof(line));
+				assert_int_equal(strcspn(line, "]"), 22);
+				assert_int_equal(strlen(line), 78);
+			}
+		}
+	}
 }
 
 int
@@ -114,6 +146,7 @@ main(void)
 		cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_apply),
 		cmocka_unit_test(test_bar),
+		cmocka_unit_test(test_bar_stays),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

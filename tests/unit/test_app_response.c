@@ -222,6 +222,37 @@ test_cache(void **state)
 	}
 }
 
+/* Interim responses without end are no header of 64 KiB; up to that they are skipped, and the
+ * header behind them is still joined from its pieces. */
+static void
+test_interim_flood(void **state)
+{
+	static const char interim[] = "HTTP/1.1 100 Continue\r\n\r\n";
+	static const char answer[] = OK "Content-Length: 1\r\n\r\na";
+	size_t len = sizeof(interim) - 1, half = 20;
+
+	(void)state;
+	for (unsigned n = AB_HEADER_MAX / len - 10; n <= AB_HEADER_MAX / len + 1; n += 11) {
+		struct ab_resp_core core;
+		struct ab_resp resp;
+		llhttp_t parser;
+
+		ab_resp_core_init(&core, false, false);
+		ab_resp_start(&resp);
+		for (unsigned i = 0; i < n; i++)
+			ab_resp_feed(&core, &resp, &parser, interim, len);
+		ab_resp_feed(&core, &resp, &parser, answer, half);
+		ab_resp_feed(&core, &resp, &parser, answer + half, sizeof(answer) - 1 - half);
+		if (n > AB_HEADER_MAX / len) {
+			assert_int_equal(resp.mode, AB_RESP_GARBAGE);
+			continue;
+		}
+		assert_int_equal(resp.mode, AB_RESP_DONE);
+		assert_int_equal(core.header_len, sizeof(answer) - 2);
+		assert_memory_equal(core.header, answer, core.header_len);
+	}
+}
+
 int
 main(void)
 {
@@ -232,6 +263,7 @@ main(void)
 		cmocka_unit_test(test_garbage),
 		cmocka_unit_test(test_joined),
 		cmocka_unit_test(test_cache),
+		cmocka_unit_test(test_interim_flood),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

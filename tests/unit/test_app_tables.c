@@ -14,6 +14,7 @@
 
 #include "ab/report.h"
 #include "ab/tables.h"
+#include "common/app.h"
 
 /* The expected text is what Debian's ab 2.4 printed with these figures, but for the escapes. */
 static void
@@ -127,7 +128,7 @@ test_csv(void **state)
 	struct ab_sample samples[5];
 	struct ab_sample_list list = {samples, 5};
 	struct ab_times times;
-	struct ab_tables tables;
+	struct app_out out;
 	char path[40], text[4096];
 
 	(void)state;
@@ -136,9 +137,9 @@ test_csv(void **state)
 	assert_int_equal(ab_times_compute(&list, 1, &times), 0);
 	make_name(path);
 	for (int pass = 0; pass < 2; pass++) {
-		assert_int_equal(ab_tables_open(&tables, path, NULL), 0);
-		assert_int_equal(ab_csv_write(&tables, &times, 5), 0);
-		ab_tables_close(&tables);
+		assert_int_equal(app_out_open(&out, "-e", path), 0);
+		assert_int_equal(ab_csv_write(&out, &times, 5), 0);
+		app_out_drop(&out);
 	}
 	contents(path, text, sizeof(text));
 	assert_true(strncmp(text, "Percentage served,Time in ms\n0,0.266\n1,0.266\n", 45) == 0);
@@ -146,8 +147,8 @@ test_csv(void **state)
 	assert_non_null(strstr(text, "\n89,4.266\n90,4.266\n"));
 	assert_non_null(strstr(text, "\n99,4.266\n100,4.266\n"));
 	assert_null(strstr(text, "\n101,"));
-	assert_int_equal(ab_tables_open(&tables, path, NULL), 0);
-	assert_int_equal(ab_csv_write(&tables, &times, 0), 0);
+	assert_int_equal(app_out_open(&out, "-e", path), 0);
+	assert_int_equal(ab_csv_write(&out, &times, 0), 0);
 	contents(path, text, sizeof(text));
 	assert_string_equal(text, "Percentage served,Time in ms\n");
 	unlink(path);
@@ -161,22 +162,61 @@ test_gnuplot(void **state)
 		{1796072781600000, 26124, 35559, 9435}, {1796072781000000, 0, 499, 400}};
 	struct ab_record two[] = {{1796072782000000, 500, 1700, 600}};
 	struct ab_record_list lists[] = {{one, 2}, {NULL, 0}, {two, 1}};
-	struct ab_tables tables;
+	struct app_out out;
 	char path[40], text[4096];
 
 	(void)state;
 	setenv("TZ", "UTC", 1);
 	make_name(path);
-	assert_int_equal(ab_tables_open(&tables, NULL, path), 0);
-	assert_int_equal(ab_gnuplot_write(&tables, lists, 3), 0);
+	assert_int_equal(app_out_open(&out, "-g", path), 0);
+	assert_int_equal(ab_gnuplot_write(&out, lists, 3), 0);
 	contents(path, text, sizeof(text));
 	assert_string_equal(text, "starttime\tseconds\tctime\tdtime\tttime\twait\n"
 				  "Mon Nov 30 21:06:21 2026\t1796072781\t0\t0\t0\t0\n"
 				  "Mon Nov 30 21:06:22 2026\t1796072782\t1\t1\t2\t1\n"
 				  "Mon Nov 30 21:06:21 2026\t1796072781\t26\t9\t36\t9\n");
 	unlink(path);
-	assert_int_not_equal(ab_tables_open(&tables, path, path), 0);
-	assert_int_not_equal(ab_tables_open(&tables, "/nosuch/x", NULL), 0);
+}
+
+/* A file keeps what it held until something is written, and is gone if it was made for nothing. One
+ * file under two names is found out; what cannot hold anything may stand for several. */
+static void
+test_files(void **state)
+{
+	struct app_out a, b;
+	char path[40], other[48], text[4096];
+
+	(void)state;
+	make_name(path);
+	snprintf(other, sizeof(other), "%s.link", path);
+	assert_int_equal(symlink(path, other), 0);
+	assert_int_equal(app_out_open(&a, "-e", path), 0);
+	assert_int_equal(app_out_open(&b, "-g", other), 0);
+	assert_true(app_out_same(&a, &b));
+	app_out_drop(&b);
+	app_out_drop(&a);
+	assert_int_equal(access(path, F_OK), 0); /* make_name made it */
+	unlink(path);
+	assert_int_equal(app_out_open(&b, "-g", other), 0); /* the link leads to nothing yet */
+	fputs("kept", b.file);
+	assert_int_equal(app_out_end(&b, 0), 0);
+	assert_int_equal(app_out_open(&a, "-e", path), 0);
+	app_out_drop(&a);
+	contents(path, text, sizeof(text));
+	assert_string_equal(text, "kept");
+	unlink(other);
+	unlink(path);
+	assert_int_equal(app_out_open(&a, "-e", path), 0);
+	assert_int_equal(access(path, F_OK), 0);
+	app_out_drop(&a);
+	assert_int_not_equal(access(path, F_OK), 0);
+	assert_int_not_equal(app_out_open(&a, "-e", "/nosuch/x"), 0);
+	assert_int_equal(app_out_open(&a, "-e", "/dev/full"), 0);
+	assert_int_equal(app_out_open(&b, "-g", "/dev/full"), 0);
+	assert_false(app_out_same(&a, &b));
+	app_out_drop(&b);
+	assert_int_equal(ab_csv_write(&a, &(struct ab_times){0}, 1), 1);
+	assert_non_null(strstr(app_last_error(), "'/dev/full': No space left"));
 }
 
 int
@@ -186,6 +226,7 @@ main(void)
 		cmocka_unit_test(test_html),
 		cmocka_unit_test(test_csv),
 		cmocka_unit_test(test_gnuplot),
+		cmocka_unit_test(test_files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

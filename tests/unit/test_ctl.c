@@ -320,6 +320,25 @@ bad_configuration(void **state)
 	REFUSED("--ip 'nonsense'", .ip = "nonsense");
 	REFUSED("--ip '10.0.0.1'", .ip = "10.0.0.1");
 	REFUSED("--ip '10.0.0.9-10.0.0.1/24'", .ip = "10.0.0.9-10.0.0.1/24");
+	REFUSED("a number from 1 to 32", .ip = "10.77.0.2/33");
+	REFUSED("a number from 1 to 32", .ip = "10.77.0.2/0");
+	REFUSED("a number from 1 to 32", .ip = "10.77.0.2/");
+	REFUSED("a number from 1 to 32", .ip = "10.77.0.2-10.77.0.9/255.255.255.0");
+	REFUSED("leaves the network", .ip = "10.77.0.2-10.77.1.2/24");
+	REFUSED("--ip 'fd00::5/64': IPv6", .ip = "fd00::5/64");
+	REFUSED("10.77.0.0 is the network address", .ip = "10.77.0.0/24");
+	REFUSED("10.77.0.255 is the broadcast address", .ip = "10.77.0.255/24");
+	REFUSED("10.77.0.255 is the broadcast address", .ip = "10.77.0.9-10.77.0.255/24");
+	REFUSED("10.77.0.4 is the network address", .ip = "10.77.0.4-10.77.0.6/30");
+	REFUSED("10.0.0.0 is the network address", .peer_ip = "10.0.0.0/16");
+	REFUSED("0.0.0.1 is an address of no host", .ip = "0.0.0.1/8");
+	REFUSED("127.0.0.2 is a loopback", .ip = "127.0.0.2/8");
+	REFUSED("127.0.0.0 is a loopback", .ip = "126.0.0.1-127.9.0.1/1");
+	REFUSED("224.0.0.0 is a multicast", .ip = "192.0.2.1-225.0.0.1/1");
+	REFUSED("239.1.2.3 is a multicast", .ip = "239.1.2.3/24");
+	REFUSED("255.255.255.255 is the broadcast", .ip = "255.255.255.255/32");
+	REFUSED("--gw 10.0.255.255: it is the broadcast", .gw = "10.0.255.255");
+	REFUSED("--gw 10.0.0.0: it is the network", .gw = "10.0.0.0");
 	REFUSED("--peer-ip 'x'", .peer_ip = "x");
 	REFUSED("--peer-ip", .peer_ip = "11.0.0.1/16");
 	REFUSED("--gw 'up'", .gw = "up");
@@ -329,8 +348,37 @@ bad_configuration(void **state)
 	REFUSED("ports 9-8", .port_first = 9, .port_last = 8);
 	REFUSED("1 GiB", .snd_buf = (1u << 30) + 1);
 	REFUSED("max_conns 15", .max_conns = 15);
-	REFUSED("local addresses", .ip = "10.0.0.0-10.0.255.255/8", .peer_ip = "10.1.0.1/8");
+	REFUSED("local addresses", .ip = "10.0.0.1-10.1.0.0/8", .peer_ip = "10.1.0.1/8");
 #undef REFUSED
+}
+
+/* RFC 3021: a network of two has neither a network nor a broadcast address. */
+static void
+small_networks(void **state)
+{
+	static const char *const ips[][2] = {{"10.77.0.0/31", "10.77.0.1/31"},
+		{"10.77.0.1/30", "10.77.0.2/30"}, {"240.0.0.1/24", "240.0.0.2/24"},
+		{"10.77.0.1-10.77.0.9/24", "10.77.0.254/24"}};
+	struct corq_addr addr;
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		struct corq_config cfg = small_config(1);
+		struct corq_instance *inst;
+		char err[256] = "";
+
+		cfg.ip = ips[i][0];
+		cfg.peer_ip = ips[i][1];
+		if (corq_instance_start(&wire_platform, &cfg, &inst, err, sizeof(err)) != 0)
+			fail_msg("%s, %s: %s", cfg.ip, cfg.peer_ip, err);
+		assert_int_equal(corq_addr_parse("10.77.0.255", &addr), 0);
+		assert_int_equal(corq_address_unfit(inst, &addr) != NULL, i == 3);
+		assert_int_equal(corq_addr_parse("10.77.0.1", &addr), 0);
+		assert_null(corq_address_unfit(inst, &addr));
+		assert_int_equal(corq_addr_parse("127.0.0.1", &addr), 0);
+		assert_non_null(corq_address_unfit(inst, &addr));
+		end(inst);
+	}
 }
 
 static void
@@ -362,6 +410,7 @@ main(void)
 		cmocka_unit_test(runs_that_end_early),
 		cmocka_unit_test(starts_that_fail),
 		cmocka_unit_test(bad_configuration),
+		cmocka_unit_test(small_networks),
 		cmocka_unit_test(registrations_have_a_bound),
 	};
 

@@ -81,8 +81,10 @@ an_eighth_of_the_idle_time(void **state)
 	assert_int_equal(idle_after(r, 4 * US - 8), 0); /* below the least */
 	assert_int_equal(idle_after(r, 8), 500);
 	assert_int_equal(idle_after(r, 76 * US), 10 * US);
-	assert_int_equal(idle_after(r, 1000 * MS), 1 * MS); /* the most */
-	r->tc.core->idle_turns = 0;                         /* something happened */
+	assert_int_equal(idle_after(r, 100 * MS - 80 * US - 1), 100 * US); /* the most */
+	assert_int_equal(idle_after(r, 1), 500 * US);                      /* idle for long */
+	assert_int_equal(idle_after(r, 1000 * MS), 500 * US);
+	r->tc.core->idle_turns = 0; /* something happened */
 	assert_int_equal(idle_after(r, 1000 * MS), 0);
 }
 
@@ -98,7 +100,7 @@ a_sixteenth_of_the_answers(void **state)
 		answer(r, 480 * US);
 	}
 	assert_in_range(idle_after(r, 0), 30 * US - 10, 30 * US + 10);
-	assert_in_range(idle_after(r, 100 * MS - 1), 1 * MS, 1 * MS); /* idle for long */
+	assert_int_equal(idle_after(r, 100 * MS - 1), 100 * US); /* idle for long */
 	r->tc.core->idle_turns = 0;
 	assert_int_equal(idle_after(r, 1), 0);       /* the estimate is old */
 	answer(r, 400 * US);                         /* and a new one does not remember it */
@@ -158,7 +160,7 @@ what_is_due_bounds_it(void **state)
 	assert_int_equal(idle_after(r, 0), 70 * US);
 	assert_int_equal(idle_after(r, 71 * US), 0); /* overdue */
 	core->hook_at = 0;
-	assert_int_equal(idle_after(r, 0), 1 * MS);
+	assert_int_equal(idle_after(r, 0), 100 * US);
 	core->n_tx = 1; /* the device did not take a frame */
 	assert_int_equal(idle_after(r, 0), 0);
 	core->n_tx = 0;

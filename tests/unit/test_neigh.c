@@ -41,59 +41,6 @@ asks_three_times_then_fails(void **state)
 }
 
 static void
-holds_three_packets(void **state)
-{
-	struct corq_frame f[5];
-	struct fix x;
-	uint16_t i;
-
-	(void)state;
-	open_table(&x, 8);
-	i = look(&x, 2, 0);
-	for (int k = 0; k < 3; k++)
-		assert_null(corq_neigh_hold(&x.nt, i, &f[k]));
-	assert_ptr_equal(corq_neigh_hold(&x.nt, i, &f[3]), &f[0]); /* the oldest goes */
-	one(&x, 0, CORQ_NEIGH_SEND_REQUEST);
-	assert_int_equal(replied(&x, 2, mac_a, 5), i);
-	assert_memory_equal(corq_neigh_mac(&x.nt, i, 5), mac_a, 6);
-	assert_true(corq_neigh_next(&x.nt) <= 5);
-	one(&x, 5, CORQ_NEIGH_FLUSH);
-	assert_int_equal(x.act.n_frames, 3);
-	for (int k = 0; k < 3; k++)
-		assert_ptr_equal(x.act.frames[k], &f[k + 1]);
-	assert_memory_equal(x.act.mac, mac_a, 6);
-	assert_false(poll(&x, 29 * S)); /* no further request */
-	assert_true(corq_neigh_next(&x.nt) == CORQ_NEIGH_NEVER);
-	free(x.mem);
-}
-
-static void
-failure_returns_the_packets(void **state)
-{
-	struct corq_frame f[3];
-	struct fix x;
-	uint16_t i;
-
-	(void)state;
-	open_table(&x, 8);
-	i = look(&x, 2, 0);
-	assert_null(corq_neigh_hold(&x.nt, i, &f[0]));
-	assert_null(corq_neigh_hold(&x.nt, i, &f[1]));
-	for (uint64_t t = 0; t < 3; t++)
-		one(&x, t * S, CORQ_NEIGH_SEND_REQUEST);
-	one(&x, 3 * S, CORQ_NEIGH_GAVE_UP);
-	assert_int_equal(x.act.n_frames, 2);
-	assert_ptr_equal(x.act.frames[0], &f[0]);
-	assert_ptr_equal(x.act.frames[1], &f[1]);
-	assert_ptr_equal(corq_neigh_hold(&x.nt, i, &f[2]), &f[2]);
-	/* a late answer is welcome, and is reported */
-	replied(&x, 2, mac_a, 3 * S + 1);
-	one(&x, 3 * S + 1, CORQ_NEIGH_FLUSH);
-	assert_int_equal(x.act.n_frames, 0);
-	free(x.mem);
-}
-
-static void
 reachable_30_s_then_probed_on_use(void **state)
 {
 	struct fix x;
@@ -334,7 +281,7 @@ random_run(uint16_t max)
 	int n_held = 0, n_done = 0;
 	struct fix x;
 
-	open_table(&x, max);
+	open_table_held(&x, max, 20);
 	for (int step = 0; step < 200000; step++) {
 		uint32_t k = (uint32_t)(nf_rand(&seed) % ADDRS);
 		struct corq_addr a = ip(k);
@@ -382,9 +329,9 @@ random_run(uint16_t max)
 		uint64_t next = corq_neigh_next(&x.nt);
 		int n_actions = 0;
 
-		while (poll(&x, now)) {
+		while (corq_neigh_poll(&x.nt, now, 1 + nf_rand(&seed) % 3, &x.act)) {
 			assert_true(next <= now);
-			assert_true(++n_actions <= 40);
+			assert_true(++n_actions <= 40 + 20);
 			if (x.act.todo == CORQ_NEIGH_SEND_REQUEST) {
 				uint32_t who = nf_get16(x.act.addr.b + 14);
 
@@ -428,8 +375,6 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(asks_three_times_then_fails),
-		cmocka_unit_test(holds_three_packets),
-		cmocka_unit_test(failure_returns_the_packets),
 		cmocka_unit_test(reachable_30_s_then_probed_on_use),
 		cmocka_unit_test(progress_of_tcp_confirms),
 		cmocka_unit_test(one_request_a_second_across_rounds),

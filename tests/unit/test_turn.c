@@ -2,7 +2,7 @@
 /*
  * test_turn.c - the budgets of a turn: while much waits in the receive ring, connections
  * send half of a burst, so that what comes back for it cannot outgrow what is taken in; replies are
- * not held by that, and nobody waits for ever.
+ * not held by that, and nobody waits for ever. And the time in which the device took nothing.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -220,6 +220,41 @@ nobody_waits_behind_a_long_one(void **state)
 		assert_int_equal(peers[i].data, 10);
 }
 
+/* From the refusal to the next try, and none for a device that takes all. */
+static void
+a_refusal_lasts_until_the_next_try(void **state)
+{
+	struct corq_stats s;
+
+	(void)state;
+	write_all(1);
+	testcore_turn(&tc);
+	corq_core_usage(tc.core, &s);
+	assert_int_equal(s.tx_full, 0);
+	assert_int_equal(s.tx_blocked_ns, 0);
+	memport_advance(tc.mp, 50000);
+	for (unsigned i = 1; i < CONNS; i++) {
+		peers[i].ack = peers[i].conn->snd_nxt;
+		inject(i, CORQ_TH_ACK);
+	}
+	memport_set_tx_room(tc.mp, 3);
+	write_all(1);
+	testcore_turn(&tc); /* three leave, the others wait */
+	corq_core_usage(tc.core, &s);
+	assert_true(s.tx_full != 0);
+	assert_int_equal(s.tx_blocked_ns, 0);
+	memport_advance(tc.mp, 7000);
+	testcore_turn(&tc); /* refused again */
+	memport_advance(tc.mp, 1000);
+	memport_set_tx_room(tc.mp, UINT32_MAX);
+	testcore_turn(&tc);
+	memport_advance(tc.mp, 90000); /* free of it */
+	testcore_turn(&tc);
+	sent();
+	corq_core_usage(tc.core, &s);
+	assert_int_equal(s.tx_blocked_ns, 8000);
+}
+
 int
 main(void)
 {
@@ -229,6 +264,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(
 			a_ring_that_is_not_deep_holds_nothing, open_all, close_all),
 		cmocka_unit_test_setup_teardown(replies_are_not_held, open_all, close_all),
+		cmocka_unit_test_setup_teardown(
+			a_refusal_lasts_until_the_next_try, open_all, close_all),
 		cmocka_unit_test_setup_teardown(
 			nobody_waits_behind_a_long_one, open_all, close_all),
 	};

@@ -44,6 +44,7 @@ bad_input()
 	refused "$nic is bound to the kernel's e1000 \(eth0\).*--force" --dev "pci:$nic"
 	guest_do 20 "rmmod e1000; give_to uio_pci_generic $nic" || lab_die "cannot bind $nic: $GUEST_OUT"
 	refused 'leave out --no-huge' --dev "pci:$nic" --no-huge
+	refused 'leave out --iova-mode=va' --dev "pci:$nic" -- --iova-mode=va
 	guest_do 20 "echo 0 >/proc/sys/vm/nr_hugepages" || lab_die "nr_hugepages: $GUEST_OUT"
 	refused 'huge pages.*echo [0-9]+ > /proc/sys/vm/nr_hugepages' --dev "pci:$nic"
 	guest_do 20 "echo 256 >/proc/sys/vm/nr_hugepages" || lab_die "nr_hugepages: $GUEST_OUT"

@@ -98,6 +98,9 @@ struct corq_core *corq_core_at(struct corq_instance *inst, unsigned index);
 /* First address of a side's range (side B: loop only) and how many there are. */
 struct corq_addr corq_address(
 	const struct corq_instance *inst, enum corq_side side, uint64_t *count);
+/* NULL, or what this address is that no host can have, neither here nor as a peer: "a multicast
+ * address", "the broadcast address of --ip's network"... */
+const char *corq_address_unfit(const struct corq_instance *inst, const struct corq_addr *addr);
 /*
  * Runs all cores, each on its own thread, until corq_stop; the calling thread waits asleep. `start`
  * is called on each core's thread first; a negative return ends the run with it.
@@ -138,6 +141,8 @@ struct corq_stats {
 	uint64_t cycles_rx, cycles_input, cycles_timers, cycles_events, cycles_build, cycles_tx;
 	uint64_t tx_full, rx_missed, rx_nombuf; /* frames refused for now; lost; lost */
 	uint64_t tx_blocked_ns;                 /* with frames that the device did not take */
+	uint64_t cycles_tx_long; /* of cycles_tx: where sending took a million at once, as when a
+				  * driver sleeps until its ring has room */
 	/* pools: in use now */
 	uint64_t used_conns, used_chunks, used_blocks, used_work, used_txrec, used_records,
 		used_handles, used_held_frames, used_tx_frames;
