@@ -84,5 +84,6 @@ run(int argc, char **argv)
 int
 main(int argc, char **argv)
 {
+	app_guard_streams();
 	return app_end(run(argc, argv));
 }

@@ -11,13 +11,15 @@
 #include "ab/report.h"
 #include "ab/sizes.h"
 #include "ab/tables.h"
-#include "common/addr.h"
+#include "ab/target.h"
+#include "common/cpu.h"
 #include "httpd/server.h"
 
 #include <corq/instance.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct job {
 	struct ab_options opts;
@@ -26,102 +28,31 @@ struct job {
 	struct httpd_server *server; /* loop only */
 	struct app_core *cores;      /* one a core of the instance */
 	struct app_json json;
-	struct ab_tables tables;
-	char endpoint[APP_ENDPOINT_TEXT]; /* target and port, as text */
-	char host[APP_HOST_MAX + 1];
-	const char *path;
+	struct app_out csv, gnuplot;
+	struct ab_target to;
 	char *request;
 	FILE *out; /* where text for people goes */
 };
 
-static struct corq_instance *running;
+static struct ab_run *volatile running; /* while corq_run is at work */
 
-/* The first signal is seen by the generators' hooks, which report; the second ends it. */
+/* In a run the first signal makes the generators' hooks end it, the second resets all connections
+ * at once; both report. Before and after a run the first is remembered. One more is the end. */
 static void
 on_signal(int count)
 {
-	if (count > 1 && running != NULL)
-		corq_stop(running);
+	struct ab_run *run = running;
+
+	if (count > (run != NULL ? 2 : 1)) {
+		app_die();
+	} else if (run != NULL) {
+		ab_run_stop(run, AB_STOP_SIGNAL, 0);
+		if (count == 2)
+			corq_stop(run->inst);
+	}
 }
 
 /* ---- setting up ---- */
-
-static bool
-address_in(const struct corq_instance *inst, enum corq_side side, const struct corq_addr *addr)
-{
-	uint64_t count, low, want;
-	struct corq_addr first = corq_address(inst, side, &count);
-
-	if (first.q[0] != addr->q[0])
-		return false;
-	low = be64toh(first.q[1]);
-	want = be64toh(addr->q[1]);
-	return want >= low && want - low < count;
-}
-
-static int
-find_target(struct job *job)
-{
-	struct ab_options *opts = &job->opts;
-	struct ab_run *run = &job->run;
-	const struct app_url *to = opts->via_proxy ? &opts->proxy : &opts->url;
-	bool loop = app_device_is_loop(&opts->device);
-	enum corq_side side = CORQ_SIDE_B;
-	char text[APP_ADDR_TEXT];
-	const char *error;
-
-	if (opts->url_text == NULL) {
-		run->target = corq_address(run->inst, side, NULL);
-		run->port = 80;
-		app_addr_text(&run->target, job->host);
-		opts->url.bracketed = !app_addr_is_v4(&run->target);
-		job->path = "/";
-		app_endpoint_text(&run->target, run->port, job->endpoint);
-		return APP_OK;
-	}
-	snprintf(job->host, sizeof(job->host), "%s", opts->url.host);
-	run->port = to->port;
-	job->path = opts->url.path;
-	error = app_addr_resolve(to->host, &run->target);
-	if (error != NULL) {
-		app_error("host '%s': %s; give its IPv4 address if no name server is in reach",
-			to->host, error);
-		return APP_FAILED;
-	}
-	app_endpoint_text(&run->target, run->port, job->endpoint);
-	if (loop && !address_in(run->inst, side, &run->target)) {
-		struct corq_addr first = corq_address(run->inst, side, NULL);
-
-		app_addr_text(&first, text);
-		app_error("'%s' is not on the loop device, whose server is %s; leave the URL out, "
-			  "or name a device with --dev",
-			to->host, text);
-		return APP_USAGE;
-	}
-	if (!loop && address_in(run->inst, CORQ_SIDE_A, &run->target)) {
-		app_error("'%s' is our own address (--ip): nothing else may have it, and a server "
-			  "there cannot be reached; give us another one",
-			to->host);
-		return APP_USAGE;
-	}
-	return APP_OK;
-}
-
-static int
-find_local(struct job *job)
-{
-	struct ab_run *run = &job->run;
-	char text[APP_ADDR_TEXT];
-
-	if (!job->opts.bind_given)
-		return APP_OK;
-	run->local = job->opts.bind;
-	if (address_in(run->inst, CORQ_SIDE_A, &run->local))
-		return APP_OK;
-	app_addr_text(&run->local, text);
-	app_error("-B: %s is not one of our addresses (--ip)", text);
-	return APP_USAGE;
-}
 
 /* The port in the report and in Host is the URL's, also through a proxy. */
 static uint16_t
@@ -138,8 +69,9 @@ build_request(struct job *job)
 	size_t len;
 	char *bytes;
 
-	snprintf(bracketed, sizeof(bracketed), job->opts.url.bracketed ? "[%s]" : "%s", job->host);
-	bytes = ab_request_build(&job->opts, bracketed, named_port(job), job->path, &len);
+	snprintf(bracketed, sizeof(bracketed), job->opts.url.bracketed ? "[%s]" : "%s",
+		job->to.host);
+	bytes = ab_request_build(&job->opts, bracketed, named_port(job), job->to.path, &len);
 	if (bytes == NULL)
 		goto no_memory;
 	/* Registered memory is DMA memory: whole pages of its own. */
@@ -190,8 +122,11 @@ make_generators(struct job *job)
 
 	job->cores = calloc(cores, sizeof(*job->cores));
 	run->cores = calloc(cores, sizeof(struct ab_core *));
-	if (job->cores == NULL || run->cores == NULL)
+	run->server_cpus = calloc(cores, sizeof(*run->server_cpus));
+	if (job->cores == NULL || run->cores == NULL || run->server_cpus == NULL)
 		goto no_memory;
+	for (unsigned i = 0; i < cores; i++)
+		run->server_cpus[i] = (struct ab_server_cpu){-1, -1};
 	for (unsigned i = 0; i < cores; i++) {
 		enum corq_side side = corq_core_side(corq_core_at(run->inst, i));
 
@@ -238,9 +173,9 @@ set_up(struct job *job)
 	rc = ab_sizes_check(&job->opts, addresses);
 	init_run(job);
 	if (rc == 0)
-		rc = find_target(job);
+		rc = ab_target_find(&job->run, &job->opts, &job->to);
 	if (rc == 0)
-		rc = find_local(job);
+		rc = ab_target_local(&job->run);
 	if (rc == 0)
 		rc = build_request(job);
 	if (rc == 0 && app_device_is_loop(&job->opts.device))
@@ -252,6 +187,13 @@ set_up(struct job *job)
 
 /* ---- running ---- */
 
+static void
+watch_cpu(struct ab_server_cpu *cpu)
+{
+	cpu->fd = app_cpu_open();
+	cpu->first = app_cpu_waited(cpu->fd);
+}
+
 static int
 start_core(struct corq_core *core, void *arg)
 {
@@ -262,6 +204,7 @@ start_core(struct corq_core *core, void *arg)
 	corq_core_set_user(core, mine);
 	if (job->server != NULL && corq_core_side(core) != CORQ_SIDE_A) {
 		rc = httpd_core_start(job->server, core);
+		watch_cpu(&job->run.server_cpus[corq_core_index(core)]);
 		atomic_fetch_add_explicit(&job->run.servers_ready, 1, memory_order_release);
 	}
 	if (rc == 0 && mine->ab != NULL)
@@ -278,8 +221,8 @@ print_block(struct job *job, const struct ab_figures *f)
 	int64_t length = atomic_load(&run->document_length);
 	struct ab_report report = {
 		.server = run->server_software,
-		.host = job->host,
-		.path = job->path,
+		.host = job->to.host,
+		.path = job->to.path,
 		.port = named_port(job),
 		.document_length = length < 0 ? 0 : (uint64_t)length,
 		.any_length = job->opts.any_length,
@@ -326,24 +269,21 @@ write_tables(struct job *job, const struct ab_figures *f)
 	struct ab_record_list lists[AB_CORES_MAX];
 	int rc = 0;
 
-	if (job->tables.csv != NULL) {
+	if (job->csv.file != NULL) {
 		if (f->samples_short)
 			fprintf(stderr, "corq ab: note: -e is from the histogram (within 3.2 %%): "
 					"more requests than exact times are kept of\n");
-		rc = ab_csv_write(&job->tables, &f->times, f->done);
-		if (rc != 0)
-			app_error("-e: cannot write '%s': %s", job->opts.csv, strerror(-rc));
+		rc = ab_csv_write(&job->csv, &f->times, f->done);
 	}
-	if (rc != 0 || job->tables.gnuplot == NULL)
-		return rc == 0 ? APP_OK : APP_FAILED;
+	if (job->gnuplot.file == NULL)
+		return rc;
 	for (unsigned i = 0; i < run->generators; i++) {
 		lists[i].records = run->cores[i]->records;
 		lists[i].count = run->cores[i]->record_count;
 	}
-	rc = ab_gnuplot_write(&job->tables, lists, run->generators);
-	if (rc != 0)
-		app_error("-g: cannot write '%s': %s", job->opts.gnuplot, strerror(-rc));
-	return rc == 0 ? APP_OK : APP_FAILED;
+	if (ab_gnuplot_write(&job->gnuplot, lists, run->generators) != APP_OK)
+		rc = APP_FAILED;
+	return rc;
 }
 
 static int
@@ -371,7 +311,7 @@ report(struct job *job, int argc, char **argv)
 		return APP_FAILED;
 	}
 	if (stop >= AB_STOP_RECEIVE) {
-		rc = ab_outcome_stopped(run, &figures, job->endpoint, job->out);
+		rc = ab_outcome_stopped(run, &figures, job->to.endpoint, job->out);
 	} else {
 		if (run->heartbeat != 0 && stop != AB_STOP_SIGNAL)
 			fprintf(stderr, "Finished %llu requests\n",
@@ -382,7 +322,7 @@ report(struct job *job, int argc, char **argv)
 		app_flush();
 		rc = write_tables(job, &figures);
 		if (rc == APP_OK)
-			rc = ab_outcome_judge(run, &figures, job->endpoint);
+			rc = ab_outcome_judge(run, &figures, job->to.endpoint);
 	}
 	rc = write_json(job, &figures, rc, argc, argv);
 	ab_figures_free(&figures);
@@ -399,7 +339,7 @@ print_banner(const struct job *job)
 		return;
 	}
 	fputs("This is corq ab, version " CORQ_VERSION "\n\n", job->out);
-	fprintf(job->out, "Benchmarking %s ", job->host);
+	fprintf(job->out, "Benchmarking %s ", job->to.host);
 	if (opts->via_proxy)
 		fprintf(job->out, "[through %s:%u] ", opts->proxy.host, opts->proxy.port);
 	fprintf(job->out, "(be patient)%s", job->run.heartbeat != 0 || job->run.bar ? "\n" : "...");
@@ -411,9 +351,7 @@ run_job(struct job *job, int argc, char **argv)
 	struct ab_progress *progress;
 	int rc;
 
-	/* Who reads the banner may interrupt us. */
-	running = job->run.inst;
-	app_catch_signals(on_signal);
+	running = &job->run;
 	print_banner(job);
 	if (job->opts.verbosity >= 2)
 		fprintf(job->out, "INFO: %s header == \n---\n%.*s\n---\n",
@@ -422,8 +360,8 @@ run_job(struct job *job, int argc, char **argv)
 	app_flush();
 	progress = ab_progress_start(&job->run);
 	rc = corq_run(job->run.inst, start_core, job);
+	running = NULL;
 	ab_progress_stop(progress);
-	app_catch_signals(NULL);
 	if (rc != 0) {
 		app_error("cannot start: %s", strerror(-rc));
 		return APP_FAILED;
@@ -432,8 +370,19 @@ run_job(struct job *job, int argc, char **argv)
 }
 
 static void
+close_cpus(const struct ab_run *run)
+{
+	for (unsigned i = 0; run->server_cpus != NULL && i < corq_cores(run->inst); i++) {
+		if (run->server_cpus[i].fd >= 0)
+			close(run->server_cpus[i].fd);
+	}
+	free(run->server_cpus);
+}
+
+static void
 clean_up(struct job *job)
 {
+	close_cpus(&job->run);
 	if (job->run.inst != NULL)
 		corq_end(job->run.inst);
 	app_json_close(&job->json);
@@ -443,8 +392,9 @@ clean_up(struct job *job)
 	free(job->run.cores);
 	free(job->cores);
 	free(job->request);
+	app_out_drop(&job->csv);
+	app_out_drop(&job->gnuplot);
 	ab_options_free(&job->opts);
-	ab_tables_close(&job->tables);
 	free(job);
 }
 
@@ -460,12 +410,19 @@ run_ab(int argc, char **argv)
 	}
 	rc = ab_options_parse(&job->opts, argc, argv);
 	if (rc == 0)
+		app_catch_signals(on_signal);
+	if (rc == 0)
 		rc = app_json_open(&job->json, job->opts.device.json);
 	job->out = app_json_text(&job->json);
 	if (rc == 0)
-		rc = ab_tables_open(&job->tables, job->opts.csv, job->opts.gnuplot);
+		rc = ab_tables_open(&job->csv, job->opts.csv, &job->gnuplot, job->opts.gnuplot,
+			&job->json.file);
 	if (rc == 0)
 		rc = set_up(job);
+	if (rc == 0 && app_signals() != 0) {
+		app_error("interrupted before the run");
+		rc = APP_FAILED;
+	}
 	if (rc == 0)
 		rc = run_job(job, argc, argv);
 	clean_up(job);

@@ -144,9 +144,33 @@ def self_test():
         sys.exit("check_json: an unknown keyword passed")
 
 
+def usage():
+    lines = [line.strip() for line in __doc__.splitlines() if line.startswith("  check_json.py")]
+    print("usage: " + "\n       ".join(lines), file=sys.stderr)
+    sys.exit(2)
+
+
+def read(name):
+    try:
+        with open(name, "rb") as f:
+            return f.read()
+    except OSError as e:
+        sys.exit(f"check_json: {name}: {e.strerror}")
+
+
+def parse(name, text):
+    try:
+        return json.loads(text)
+    except ValueError as e:
+        sys.exit(f"check_json: {name}: no JSON: {e}")
+
+
 def main():
-    with open(sys.argv[1], encoding="utf-8") as f:
-        schema = json.load(f)
+    options = [a for a in sys.argv[1:3] if a.startswith("-")]
+    if len(sys.argv) < 3 or options not in ([], ["--run"], ["--self"]) \
+            or (options == ["--run"]) != (len(sys.argv) > 3):
+        usage()
+    schema = parse(sys.argv[1], read(sys.argv[1]))
     if sys.argv[2] == "--self":
         self_test()
         return
@@ -156,9 +180,8 @@ def main():
             sys.exit(f"check_json: {' '.join(sys.argv[3:])} ended with {done.returncode}")
         text = done.stdout
     else:
-        with open(sys.argv[2], "rb") as f:
-            text = f.read()
-    errors = problems(json.loads(text), schema)
+        text = read(sys.argv[2])
+    errors = problems(parse(sys.argv[2], text), schema)
     for e in errors:
         print(f"check_json: {e}", file=sys.stderr)
     if errors:

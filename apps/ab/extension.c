@@ -145,6 +145,7 @@ print_wire(FILE *out, const struct ab_figures *f)
 		count(out, "rx_csum_partial", f->csum_partial);
 	count(out, "tx_ring_full", own->tx_full);
 	real(out, "tx_blocked_pct", f->tx_blocked_pct, 1);
+	real(out, "tx_waited_pct", f->tx_waited_pct, 1);
 	count(out, "handoff_out", own->handoff_out);
 	count(out, "handoff_dropped", own->handoff_dropped);
 }
@@ -160,6 +161,8 @@ print_cost(FILE *out, const struct ab_figures *f)
 	real(out, "slots_late_pct", f->late_pct, 1);
 	real(out, "rx_frames_per_turn", f->rx_batch, 1);
 	busy(out, "server_busy_pct_per_core", f->peer_busy, f->peer_cores);
+	if (f->peer_cores != 0 && f->peer_lost[0] >= 0)
+		busy(out, "server_cpu_lost_pct_per_core", f->peer_lost, f->peer_cores);
 	real(out, "cycles_per_conn", ab_figures_cycles(f), 0);
 	if (f->both_ends && f->opened != 0)
 		real(out, "cycles_per_conn_both_ends", (double)own->cycles_busy / (double)f->opened,
@@ -203,9 +206,9 @@ ab_extension_print(FILE *out, const struct ab_figures *f)
 	print_cost(out, f);
 	if (f->samples_short)
 		fprintf(out,
-			"times: from histograms (within 3.2 %%), exact times are kept of %llu "
-			"requests\n",
-			AB_SAMPLES_MAX);
+			"times: from histograms (within 3.2 %%), exact times are kept of %" PRIu64
+			" requests\n",
+			f->run->opts->exact_times);
 	else if (f->done != 0)
 		fprintf(out, "median_ms: connect=%.3f processing=%.3f waiting=%.3f total=%.3f\n",
 			(double)t->connect.true_median_us / 1000,

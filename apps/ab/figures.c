@@ -3,6 +3,7 @@
  * figures.c - see figures.h.
  */
 #include "ab/figures.h"
+#include "common/cpu.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -57,6 +58,21 @@ add_stats(struct corq_stats *sum, const struct corq_stats *one)
 		to[i] += from[i];
 }
 
+/* Percent of the time that others had the CPU of this core, a server's; its thread is still there.
+ */
+static double
+server_lost(const struct ab_figures *f, unsigned core)
+{
+	const struct ab_server_cpu *cpu = &f->run->server_cpus[core];
+	int64_t waited = app_cpu_waited(cpu->fd);
+	double percent;
+
+	if (cpu->first < 0 || waited < cpu->first || f->elapsed_ns == 0)
+		return -1;
+	percent = 100.0 * (double)(waited - cpu->first) / (double)f->elapsed_ns;
+	return percent > 100 ? 100 : percent;
+}
+
 static void
 collect_sides(struct ab_figures *f)
 {
@@ -77,14 +93,20 @@ collect_sides(struct ab_figures *f)
 		f->both_ends |= side == CORQ_SIDE_BOTH;
 		if (side == CORQ_SIDE_B) {
 			add_stats(&f->peer, &stats);
-			if (f->peer_cores < AB_CORES_MAX)
+			if (f->peer_cores < AB_CORES_MAX) {
+				f->peer_lost[f->peer_cores] = server_lost(f, i);
 				f->peer_busy[f->peer_cores++] = busy;
+			}
 		} else {
 			add_stats(&f->own, &stats);
 			if (blocked > f->tx_blocked_pct)
 				f->tx_blocked_pct = blocked > 100 ? 100 : blocked;
-			if (f->own_cores < AB_CORES_MAX)
+			if (f->own_cores < AB_CORES_MAX) {
+				f->tx_waited[f->own_cores] =
+					cycles > 0 ? 100.0 * (double)stats.cycles_tx_long / cycles
+						   : 0;
 				f->own_busy[f->own_cores++] = busy;
+			}
 		}
 	}
 }
@@ -135,6 +157,12 @@ highest(const double *v, unsigned n)
 	return max;
 }
 
+static double
+requests_a_turn(const struct ab_figures *f, const struct corq_stats *side)
+{
+	return side->turns_busy != 0 ? (double)f->done / (double)side->turns_busy : 0;
+}
+
 static void
 judge(struct ab_figures *f)
 {
@@ -148,13 +176,18 @@ judge(struct ab_figures *f)
 		.slots_late = f->late_pct,
 		.batch = f->rx_batch,
 		.peer_busy = highest(f->peer_busy, f->peer_cores),
+		.peer_cpu_lost = highest(f->peer_lost, f->peer_cores),
+		.own_backlog = requests_a_turn(f, own),
+		.peer_backlog = requests_a_turn(f, &f->peer),
 		.tx_blocked = f->tx_blocked_pct,
+		.tx_waited = f->tx_waited_pct,
 		.rx_lost = own->rx_missed + own->rx_nombuf,
 		.rx_packets = own->rx_packets,
 		.zero_windows = own->zero_window_in,
 		.ports_refused = own->ports_refused,
 	};
 
+	f->both_lost_pct = ab_verdict_loaded(&in);
 	ab_verdict_find(&in, &f->verdict);
 }
 
@@ -163,7 +196,8 @@ static void
 collect_shares(struct ab_figures *f)
 {
 	const struct corq_hist *total = &f->lat[AB_LAT_TOTAL];
-	double waited = corq_hist_mean(total) * (double)total->count, late = 0, stuck;
+	double waited = corq_hist_mean(total) * (double)total->count, late = 0, sending;
+	bool known = true;
 
 	for (unsigned i = 0; i < f->run->generators; i++) {
 		const struct ab_core *ab = f->run->cores[i];
@@ -173,11 +207,13 @@ collect_shares(struct ab_figures *f)
 					 ? 100.0 * (double)(ab->cpu_waited - ab->cpu_first) /
 						   (double)ab->cpu_time
 					 : -1;
-		stuck = ab->cpu_time != 0 ? 100.0 * (double)ab->stuck_ns / (double)ab->cpu_time : 0;
-		if (stuck > f->tx_blocked_pct)
-			f->tx_blocked_pct = stuck;
+		known = known && (f->cpu_lost[i] >= 0 || ab->paused);
+		/* Others may have had the CPU in the middle of such a call. */
+		sending = f->tx_waited[i] - (f->cpu_lost[i] > 0 ? f->cpu_lost[i] : 0);
+		if (sending > f->tx_waited_pct)
+			f->tx_waited_pct = sending > 100 ? 100 : sending;
 	}
-	f->late_pct = waited > 0 ? 100.0 * late / waited : -1;
+	f->late_pct = waited > 0 && known ? 100.0 * late / waited : -1;
 	f->late_pct = f->late_pct > 100 ? 100 : f->late_pct;
 	f->rx_batch =
 		f->own.turns_busy != 0 ? (double)f->own.rx_packets / (double)f->own.turns_busy : -1;
@@ -266,7 +302,7 @@ ab_figures_collect(struct ab_run *run, struct ab_figures *f)
 		if (ab->last_done > last)
 			last = ab->last_done;
 		/* ab takes the time of the interrupt when it is interrupted. */
-		if (ab->aborted && ab->last_turn > last)
+		if (atomic_load(&run->stop) != AB_RUNNING && ab->last_turn > last)
 			last = ab->last_turn;
 		live += (double)ab->live_ns;
 	}

@@ -38,7 +38,11 @@ struct ab_figures {
 	uint64_t syn_met_time_wait; /* SYNs that a TIME_WAIT at the peer answered with an ACK */
 	double own_busy[AB_CORES_MAX], peer_busy[AB_CORES_MAX]; /* percent */
 	double cpu_lost[AB_CORES_MAX]; /* percent of the time, one a generator; < 0: not measured */
-	double late_pct, tx_blocked_pct, rx_batch; /* see struct ab_verdict_in */
+	double tx_waited[AB_CORES_MAX]; /* the same, in sending calls of the driver that took long
+					 */
+	double peer_lost[AB_CORES_MAX]; /* as cpu_lost, of the server's cores */
+	uint64_t both_lost_pct;         /* see ab_verdict_loaded */
+	double late_pct, tx_blocked_pct, tx_waited_pct, rx_batch; /* see struct ab_verdict_in */
 	struct ab_verdict verdict;
 };
 

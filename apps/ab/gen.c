@@ -200,21 +200,21 @@ close_kept(struct ab_core *ab)
 	}
 }
 
-/* As far as we stood in the run queue, others had the CPU; the rest was a sleep that we did not ask
- * for: AF_PACKET's driver waits for its ring. Not known: all of it was others. */
+/* As far as we stood in the run queue, others had the CPU. What the rest was is not known: a long
+ * turn, a sleep that took longer, a driver that waits, a host that runs other guests. */
 void
 ab_core_gap_slow(struct ab_core *ab, uint64_t gap)
 {
 	int64_t before = ab->cpu_waited;
-	uint64_t off = gap;
+	uint64_t off;
 
 	if (ab->cpu_time != 0)
 		return; /* the run is over */
 	ab->cpu_waited = app_cpu_waited(ab->cpu_fd);
-	if (before >= 0 && ab->cpu_waited >= before && (uint64_t)(ab->cpu_waited - before) < gap)
-		off = (uint64_t)(ab->cpu_waited - before);
-	ab->off_ns += off;
-	ab->stuck_ns += gap - off;
+	if (before < 0 || ab->cpu_waited < before)
+		return;
+	off = (uint64_t)(ab->cpu_waited - before);
+	ab->off_ns += off < gap ? off : gap;
 }
 
 static void
@@ -321,7 +321,7 @@ int
 ab_core_create(struct ab_run *run, unsigned index, unsigned n, struct ab_core **out)
 {
 	const struct ab_options *opts = run->opts;
-	uint64_t room = AB_SAMPLES_MAX / n;
+	uint64_t room = opts->exact_times / n;
 	struct ab_core *ab = aligned_alloc(64, (sizeof(*ab) + 63) / 64 * 64);
 
 	if (ab == NULL)

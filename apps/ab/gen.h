@@ -24,7 +24,7 @@
 
 #define AB_BUCKET_NS 100000000ull /* progress is kept by 100 ms */
 #define AB_BUCKETS   36000        /* for an hour */
-#define AB_LATE_NS   500000ull    /* ten times the longest sleep of an idle core (lib/port) */
+#define AB_LATE_NS   500000ull    /* five times the longest sleep of an idle core (lib/port) */
 
 enum ab_stop {
 	AB_RUNNING,
@@ -36,6 +36,12 @@ enum ab_stop {
 	AB_STOP_PORTS,   /* no local port within -s */
 };
 
+/* What a server's core of the loop device sets when it starts; see app_cpu_open. */
+struct ab_server_cpu {
+	int fd;
+	int64_t first;
+};
+
 struct ab_run {
 	const struct ab_options *opts;
 	struct corq_instance *inst;
@@ -45,12 +51,13 @@ struct ab_run {
 	struct corq_addr target;
 	struct corq_addr local; /* -B; all zero: in turn over --ip */
 	uint16_t port;
-	FILE *text;                   /* where -v writes */
-	unsigned generators, servers; /* cores of each kind */
-	struct ab_core **cores;       /* the generators */
-	uint64_t heartbeat;           /* a progress line every so many; 0: none */
-	uint64_t printed;             /* progress lines up to here are out; see progress.c */
-	bool bar;                     /* progress is a bar on the terminal instead */
+	FILE *text;                        /* where -v writes */
+	unsigned generators, servers;      /* cores of each kind */
+	struct ab_core **cores;            /* the generators */
+	struct ab_server_cpu *server_cpus; /* by core of the instance */
+	uint64_t heartbeat;                /* a progress line every so many; 0: none */
+	uint64_t printed;                  /* progress lines up to here are out; see progress.c */
+	bool bar;                          /* progress is a bar on the terminal instead */
 
 	_Atomic unsigned servers_ready, finished;
 	_Atomic int stop; /* enum ab_stop; the first reason stays */
@@ -123,7 +130,6 @@ struct ab_core {
 	uint64_t usual_ns[2]; /* connect, first byte; moving averages of turns in time */
 	uint64_t late_ns;
 	uint64_t off_ns;   /* in gaps between turns, above AB_LATE_NS each: others had the CPU */
-	uint64_t stuck_ns; /* the rest of those gaps: the device's driver slept in a call of ours */
 	uint64_t off_seen; /* off_ns at the last turn that found nothing to receive */
 	uint32_t came;     /* answers in this turn */
 	int cpu_fd;

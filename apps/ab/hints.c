@@ -59,6 +59,9 @@ static const struct hint {
 	{"rx_csum_partial", OF(csum_partial),
 		"the peer left checksums to its device: turn its offloads off (ethtool -K IF tx "
 		"off)"},
+	{"cpu_lost_pct_of_both", OF(both_lost_pct),
+		"other programs had the CPUs of both ends: these are figures of a machine that "
+		"others load; run again when it is quiet"},
 	{"handoff_dropped", OF(own.handoff_dropped),
 		"frames were lost between our cores: one of them is much slower than the others"},
 };

@@ -210,6 +210,7 @@ device(const struct ab_figures *f)
 	json_object_set_new(o, "rx_nombuf", count(s->rx_nombuf));
 	json_object_set_new(o, "rx_frames_per_turn", real(f->rx_batch));
 	json_object_set_new(o, "tx_blocked_percent", real(f->tx_blocked_pct));
+	json_object_set_new(o, "tx_waited_percent", real(f->tx_waited_pct));
 	json_object_set_new(o, "slots_late_percent", real(f->late_pct));
 	json_object_set_new(o, "handoff_dropped", count(s->handoff_dropped));
 	return o;
@@ -235,14 +236,13 @@ environment(const struct ab_figures *f, int argc, char **argv)
 	struct utsname name;
 
 	for (int i = 0; i < argc; i++)
-		json_array_append_new(
-			args, argv[i] == NULL ? json_string("--") : json_string(argv[i]));
+		json_array_append_new(args, app_json_string(argv[i] == NULL ? "--" : argv[i]));
 	app_addr_text(&f->run->target, text);
 	gethostname(host, sizeof(host) - 1);
 	uname(&name);
 	json_object_set_new(o, "version", json_string(CORQ_VERSION));
 	json_object_set_new(o, "arguments", args);
-	json_object_set_new(o, "device", json_string(dev == NULL ? "loop" : dev));
+	json_object_set_new(o, "device", app_json_string(dev == NULL ? "loop" : dev));
 	json_object_set_new(o, "target", json_string(text));
 	json_object_set_new(o, "target_port", count(f->run->port));
 	json_object_set_new(o, "concurrency", count(opts->concurrency));
@@ -252,11 +252,12 @@ environment(const struct ab_figures *f, int argc, char **argv)
 	json_object_set_new(o, "own_busy_percent", busy(f->own_busy, f->own_cores));
 	json_object_set_new(o, "own_cpu_lost_percent", busy(f->cpu_lost, f->run->generators));
 	json_object_set_new(o, "server_busy_percent", busy(f->peer_busy, f->peer_cores));
+	json_object_set_new(o, "server_cpu_lost_percent", busy(f->peer_lost, f->peer_cores));
 	json_object_set_new(o, "both_ends_on_one_core", json_boolean(f->both_ends));
 	json_object_set_new(o, "tsc_hz", count(corq_tsc_hz()));
 	json_object_set_new(o, "cpus", count((uint64_t)sysconf(_SC_NPROCESSORS_ONLN)));
 	json_object_set_new(o, "kernel", json_string(name.release));
-	json_object_set_new(o, "host", json_string(host));
+	json_object_set_new(o, "host", app_json_string(host));
 	return o;
 }
 
@@ -266,7 +267,7 @@ ab_json_make(const struct ab_figures *f, const char *error, int argc, char **arg
 	json_t *o = json_object();
 
 	json_object_set_new(o, "schema", json_string("corq-ab/1"));
-	json_object_set_new(o, "error", error != NULL ? json_string(error) : json_null());
+	json_object_set_new(o, "error", app_json_string(error));
 	json_object_set_new(o, "model", json_string("closed"));
 	json_object_set_new(o, "seconds", json_real(f->seconds));
 	json_object_set_new(o, "requests", requests(f));

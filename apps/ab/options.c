@@ -3,6 +3,7 @@
  * options.c - see options.h. Letters mean what they mean in ab 2.4; what is new has a long name.
  */
 #include "ab/options.h"
+#include "ab/times.h"
 #include "common/addr.h"
 
 #include <errno.h>
@@ -14,6 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define BUFFER_MIN 2304 /* of a socket on Linux; no peer fills windows of a few bytes */
+
 enum {
 	OPT_HELP = APP_OPT_OWN,
 	OPT_VERSION,
@@ -23,6 +26,7 @@ enum {
 	OPT_PAUSE_MS,
 	OPT_PAUSE_AT,
 	OPT_AB_STRICT,
+	OPT_EXACT,
 };
 
 static const struct option long_options[] = {
@@ -35,6 +39,7 @@ static const struct option long_options[] = {
 	{"pause-ms", required_argument, NULL, OPT_PAUSE_MS},
 	{"pause-at", required_argument, NULL, OPT_PAUSE_AT},
 	{"ab-strict", no_argument, NULL, OPT_AB_STRICT},
+	{"exact-times", required_argument, NULL, OPT_EXACT},
 	{NULL, 0, NULL, 0},
 };
 
@@ -216,6 +221,8 @@ take_number(struct ab_options *opts, int opt, const char *arg)
 		break;
 	case 'b':
 		ok = app_option_u64("-b", arg, 0, 1u << 30, &v);
+		if (v != 0 && v < BUFFER_MIN)
+			v = BUFFER_MIN;
 		opts->device.config.snd_buf = opts->device.config.rcv_buf = (uint32_t)v;
 		break;
 	case 'v':
@@ -233,6 +240,10 @@ take_number(struct ab_options *opts, int opt, const char *arg)
 	case OPT_PAUSE_MS:
 		ok = app_option_u64("--pause-ms", arg, 1, 60000, &v);
 		opts->pause_ms = (uint32_t)v;
+		break;
+	case OPT_EXACT:
+		ok = app_option_u64("--exact-times", arg, 0, AB_RECORDS_MAX, &v);
+		opts->exact_times = v;
 		break;
 	default:
 		ok = app_option_u64("--pause-at", arg, 1, 3600, &v);
@@ -432,6 +443,7 @@ ab_options_parse(struct ab_options *opts, int argc, char **argv)
 	opts->timeout_s = 30;
 	opts->page_size = 100;
 	opts->half_open_max = 256;
+	opts->exact_times = AB_SAMPLES_MAX;
 	opts->table_attrs = opts->row_attrs = "";
 	opts->cell_attrs = "bgcolor=white";
 	opts->device.close = CORQ_CLOSE_AFTER_PEER;

@@ -41,6 +41,7 @@ struct ab_options {
 	uint32_t page_size;                               /* of the embedded server */
 	uint32_t half_open_max;                           /* SYNs outstanding a core */
 	uint32_t pause_ms, pause_at_ms;
+	uint64_t exact_times; /* exact times are kept of so many requests */
 };
 
 /* -g keeps a record of each request; more than so many are refused before the run. */

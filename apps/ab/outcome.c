@@ -4,6 +4,8 @@
  */
 #include "ab/outcome.h"
 
+#include "ab/target.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -31,6 +33,21 @@ connect_hint(int error)
 }
 
 static void
+say_why(const struct ab_run *run, const struct ab_figures *f, int error, char *text, size_t len)
+{
+	bool no_way = error == EHOSTUNREACH || error == ENETUNREACH;
+	char here[160];
+
+	if (no_way && !app_device_is_loop(&run->opts->device) &&
+		ab_target_is_here(run, here, sizeof(here)))
+		snprintf(text, len, ": it is %s", here);
+	else if (error == ETIMEDOUT && f->csum_partial != 0)
+		snprintf(text, len, ": %s", offload_hint(f));
+	else
+		snprintf(text, len, "%s", connect_hint(error));
+}
+
+static void
 explain_silence(const struct ab_run *run, const struct ab_figures *f, const char *endpoint)
 {
 	static const char expired[] = "apr_pollset_poll: The timeout specified has expired (70007)";
@@ -40,8 +57,10 @@ explain_silence(const struct ab_run *run, const struct ab_figures *f, const char
 		app_error("%s: no connection to %s within %u s; %s", expired, endpoint,
 			run->opts->timeout_s, *hint != '\0' ? hint : "is it up? (-s waits longer)");
 	else
-		app_error("%s: %s sent nothing for %u s; %s", expired, endpoint,
-			run->opts->timeout_s, *hint != '\0' ? hint : "is it up? (-s waits longer)");
+		app_error("%s: %s sent nothing for %u s, after %llu of %llu requests; %s", expired,
+			endpoint, run->opts->timeout_s, (unsigned long long)f->good,
+			(unsigned long long)run->opts->requests,
+			*hint != '\0' ? hint : "is it up? (-s waits longer)");
 }
 
 int
@@ -49,6 +68,7 @@ ab_outcome_stopped(
 	const struct ab_run *run, const struct ab_figures *f, const char *endpoint, FILE *text)
 {
 	int error = atomic_load(&run->stop_errno);
+	char why[200];
 
 	if (run->heartbeat == 0 && !run->bar)
 		fputc('\n', text);
@@ -59,8 +79,9 @@ ab_outcome_stopped(
 			strerror(error), error, endpoint);
 		break;
 	case AB_STOP_CONNECT:
+		say_why(run, f, error, why, sizeof(why));
 		app_error("apr_socket_recv: %s (%d): cannot connect to %s%s", strerror(error),
-			error, endpoint, connect_hint(error));
+			error, endpoint, why);
 		break;
 	case AB_STOP_PORTS:
 		app_error("no local port was free for %u s: %llu connects refused; widen --ip, or "
@@ -87,7 +108,8 @@ interrupted(const struct ab_run *run, const struct ab_figures *f)
 	return APP_FAILED;
 }
 
-/* Resets are what -r lets pass: they are in the report only, unless there was nothing else. */
+/* Resets and failed connects are what -r lets pass: they are in the report only, unless there was
+ * nothing else. */
 int
 ab_outcome_judge(const struct ab_run *run, const struct ab_figures *f, const char *endpoint)
 {
@@ -106,7 +128,7 @@ ab_outcome_judge(const struct ab_run *run, const struct ab_figures *f, const cha
 			(unsigned long long)f->cut_short, (unsigned long long)f->done);
 		return APP_FAILED;
 	}
-	if (f->timeouts == 0 && f->bad_connect == 0 && (f->bad_receive == 0 || f->good != 0))
+	if (f->timeouts == 0 && (f->bad_connect + f->bad_receive == 0 || f->good != 0))
 		return APP_OK;
 	app_error("%llu connects failed, %llu responses failed, %llu of both by timeout%s%s",
 		(unsigned long long)f->bad_connect, (unsigned long long)f->bad_receive,

@@ -87,11 +87,12 @@ feed_garbage(struct ab_resp *resp, const char *data, size_t len)
 
 /* A header in pieces is joined, for one connection at a time. */
 static void
-join(struct ab_resp_core *core, const struct ab_resp *resp, const char *data, size_t len)
+join(struct ab_resp_core *core, const struct ab_resp *resp, bool first, const char *data,
+	size_t len)
 {
 	size_t room;
 
-	if (resp->header_bytes == 0 && (core->joined_by == NULL || core->joined_by == resp)) {
+	if (first && (core->joined_by == NULL || core->joined_by == resp)) {
 		core->joined_by = resp;
 		core->joined_len = 0;
 	}
@@ -146,7 +147,6 @@ feed_header_slow(struct ab_resp_core *core, struct ab_resp *resp, llhttp_t *pars
 	if (!resp->parsing) {
 		parser_start(core, parser);
 		resp->parsing = true;
-		resp->header_bytes = 0;
 	}
 	switch (llhttp_execute(parser, data, len)) {
 	case HPE_OK:
@@ -161,7 +161,7 @@ feed_header_slow(struct ab_resp_core *core, struct ab_resp *resp, llhttp_t *pars
 	if (resp->header_bytes + used > AB_HEADER_MAX)
 		return not_http(core, resp, parser);
 	if (llhttp_get_errno(parser) != HPE_PAUSED || !whole)
-		join(core, resp, data, used);
+		join(core, resp, whole, data, used);
 	resp->header_bytes += (uint16_t)used;
 	if (llhttp_get_errno(parser) != HPE_PAUSED) {
 		skip_blank_line(resp, data, used);

@@ -9,7 +9,8 @@
  *
  * Lengths count as ab counts: the body is every byte after the header, chunk headers and bytes
  * beyond the announced length included. Interim responses (1xx) are skipped. A header is at most
- * 64 KiB. A connection is kept only if the response says Keep-Alive: the request was HTTP/1.0.
+ * 64 KiB, with all interim ones before it. A connection is kept only if the response says
+ * Keep-Alive: the request was HTTP/1.0.
  *
  * What is no HTTP is GARBAGE to its end. ab, which looks for the first blank line, would call what
  * follows it the body; so it is counted here too.
@@ -38,7 +39,7 @@ enum ab_resp_mode {
 struct ab_resp {
 	uint64_t body;         /* bytes after the header */
 	uint64_t left;         /* AB_RESP_LENGTH; before, and in GARBAGE: see skip_blank_line */
-	uint16_t header_bytes; /* parsed of an unfinished header */
+	uint16_t header_bytes; /* parsed of an unfinished header, and of interim ones */
 	uint16_t status;
 	uint8_t mode;
 	bool keep;    /* the connection may carry another request */

@@ -43,13 +43,17 @@ ab_sizes_find(
 static int
 check_memory(const struct ab_options *opts, const struct ab_sizes *sizes)
 {
-	uint64_t left = app_memory_left();
+	uint64_t left = app_memory_left(), need = sizes->bytes;
+	bool records = opts->gnuplot != NULL;
 
-	if (left == 0 || sizes->bytes <= left)
+	if (records)
+		need += opts->requests * sizeof(struct ab_record);
+	if (left == 0 || need <= left)
 		return APP_OK;
-	app_error("-c %u needs about %llu MB of memory, %llu MB are free; lower -c, or free some",
-		opts->concurrency, (unsigned long long)(sizes->bytes >> 20),
-		(unsigned long long)(left >> 20));
+	app_error("-c %u%s about %llu MB of memory, %llu MB are free; lower %s, or free some",
+		opts->concurrency, records ? " with -g needs" : " needs",
+		(unsigned long long)(need >> 20), (unsigned long long)(left >> 20),
+		records ? "-n or -c" : "-c");
 	return APP_FAILED;
 }
 

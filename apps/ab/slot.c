@@ -338,6 +338,11 @@ on_close(struct corq_core *core, struct corq_conn *conn, int reason)
 		return;
 	}
 	leave_lists(ab, slot);
+	if (atomic_load_explicit(&ab->run->stop, memory_order_relaxed) != AB_RUNNING) {
+		/* We end it: a second signal resets all that is left at once. */
+		slot_abort(ab, slot);
+		return;
+	}
 	if (slot->state == SLOT_SYN) {
 		connect_failed(ab, slot, reason);
 		return;

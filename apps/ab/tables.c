@@ -6,70 +6,41 @@
 #include "ab/tables.h"
 #include "common/app.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
-
-static int
-open_one(char letter, const char *path, FILE **out)
-{
-	if (path == NULL)
-		return APP_OK;
-	*out = fopen(path, "ae");
-	if (*out != NULL)
-		return APP_OK;
-	app_error("-%c: cannot write '%s': %s", letter, path, strerror(errno));
-	return APP_USAGE;
-}
 
 int
-ab_tables_open(struct ab_tables *tables, const char *csv, const char *gnuplot)
+ab_tables_open(struct app_out *csv, const char *csv_name, struct app_out *gnuplot,
+	const char *gnuplot_name, const struct app_out *json)
 {
-	int rc;
+	const struct app_out *files[] = {csv, gnuplot, json};
+	int rc = app_out_open(csv, "-e", csv_name);
 
-	*tables = (struct ab_tables){0};
-	if (csv != NULL && gnuplot != NULL && strcmp(csv, gnuplot) == 0) {
-		app_error("-e and -g: '%s' is one file for two tables", csv);
-		return APP_USAGE;
+	if (rc == 0)
+		rc = app_out_open(gnuplot, "-g", gnuplot_name);
+	for (int i = 0; i < 3 && rc == 0; i++) {
+		const struct app_out *a = files[i], *b = files[(i + 1) % 3];
+
+		if (app_out_same(a, b)) {
+			app_error("%s and %s: '%s' is one file for two tables", a->option,
+				b->option, a->path);
+			rc = APP_USAGE;
+		}
 	}
-	rc = open_one('e', csv, &tables->csv);
-	return rc != APP_OK ? rc : open_one('g', gnuplot, &tables->gnuplot);
-}
-
-/* Empties the file; a pipe or a terminal cannot be cut, and need not. */
-static int
-begin(FILE *out)
-{
-	return ftruncate(fileno(out), 0) == 0 || errno == EINVAL ? 0 : -errno;
-}
-
-static int
-end(FILE **out)
-{
-	int rc = ferror(*out) ? -EIO : 0;
-
-	errno = EIO;
-	if (fclose(*out) != 0)
-		rc = -errno;
-	*out = NULL;
 	return rc;
 }
 
 int
-ab_csv_write(struct ab_tables *tables, const struct ab_times *times, uint64_t done)
+ab_csv_write(struct app_out *out, const struct ab_times *times, uint64_t done)
 {
-	FILE *out = tables->csv;
-	int rc = begin(out);
+	int error = app_out_begin(out);
 
-	if (rc != 0)
-		return rc;
-	fputs("Percentage served,Time in ms\n", out);
-	for (int i = 0; i <= 100 && done != 0; i++)
-		fprintf(out, "%d,%.3f\n", i, (double)times->csv_us[i] / 1000);
-	return end(&tables->csv);
+	if (error == 0)
+		fputs("Percentage served,Time in ms\n", out->file);
+	for (int i = 0; i <= 100 && done != 0 && error == 0; i++)
+		fprintf(out->file, "%d,%.3f\n", i, (double)times->csv_us[i] / 1000);
+	return app_out_end(out, error);
 }
 
 static int
@@ -103,17 +74,11 @@ put_record(FILE *out, const struct ab_record *r)
 }
 
 /* Each list is sorted on its own, then they are merged: a copy of all might not fit. */
-int
-ab_gnuplot_write(struct ab_tables *tables, struct ab_record_list *lists, unsigned n)
+static void
+put_records(FILE *out, struct ab_record_list *lists, unsigned n)
 {
-	FILE *out = tables->gnuplot;
-	int rc = begin(out);
-
-	if (rc != 0)
-		return rc;
 	for (unsigned i = 0; i < n; i++)
 		qsort(lists[i].records, lists[i].count, sizeof(*lists[i].records), by_total);
-	fputs("starttime\tseconds\tctime\tdtime\tttime\twait\n", out);
 	for (;;) {
 		struct ab_record_list *next = NULL;
 
@@ -122,21 +87,22 @@ ab_gnuplot_write(struct ab_tables *tables, struct ab_record_list *lists, unsigne
 				(next == NULL || by_total(lists[i].records, next->records) < 0))
 				next = &lists[i];
 		}
-		if (next == NULL)
-			break;
+		if (next == NULL || ferror(out))
+			return;
 		put_record(out, next->records);
 		next->records++;
 		next->count--;
 	}
-	return end(&tables->gnuplot);
 }
 
-void
-ab_tables_close(struct ab_tables *tables)
+int
+ab_gnuplot_write(struct app_out *out, struct ab_record_list *lists, unsigned n)
 {
-	if (tables->csv != NULL)
-		fclose(tables->csv);
-	if (tables->gnuplot != NULL)
-		fclose(tables->gnuplot);
-	*tables = (struct ab_tables){0};
+	int error = app_out_begin(out);
+
+	if (error == 0) {
+		fputs("starttime\tseconds\tctime\tdtime\tttime\twait\n", out->file);
+		put_records(out->file, lists, n);
+	}
+	return app_out_end(out, error);
 }

@@ -9,9 +9,11 @@
  * that was ready and did not run, since others had its CPU. A third, because then the rate grows by
  *      half when they go; and because a target that is slow keeps this share low however busy the
  *      machine is: what it adds to a request is long against a time slice (3 ms).
- *   2. nic, sending: frames stood ready for BLOCKED_PERCENT of the time and the device took none.
- *      A ring that is full now and then is a burst; one that is full for a quarter of the time
- *      is a rate. On loop the "device" is the server that does not fetch: target.
+ *   2. nic, sending: frames stood ready for BLOCKED_PERCENT of the time and the device took none,
+ *      or its driver held the core so long in calls that send (AF_PACKET's sleeps until its ring
+ * has room, so that it never refuses a frame). A ring that is full now and then is a burst; one
+ *      that is full for a quarter of the time is a rate. On loop the "device" is the server that
+ *      does not fetch, and nothing sleeps: target.
  *   3. generator, its work: a core did something in BUSY_PERCENT of the time, and it had a backlog.
  *      A polling core looks busy when each turn finds one frame, though many a turn would cost
  *      little more; a core that is behind finds several: with c slots, all that is not in the
@@ -20,9 +22,16 @@
  *   4. nic, receiving: it lost more than LOSS_SHARE of the frames, and no core of ours was behind.
  *      A retransmission timeout costs 200 ms, a thousand times a request in a LAN.
  *   5. target: nothing of the above, so the time went by over there.
+ *
+ * On loop with a core for either end both are known, so they are compared instead (but for 2.): the
+ * limit is the side that had work, or waited for its CPU, for more of the time. Within CLOSE_POINTS
+ * of one another that says little; then it is the side where more requests a turn were found
+ * waiting: with c slots, what does not wait here waits there. LOADED_PERCENT of both sides' CPU
+ * taken by others is a machine that measures its load as well as corq: the reason says so.
  */
 #include "ab/verdict.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #define LATE_PERCENT    33.0
@@ -30,6 +39,8 @@
 #define BUSY_PERCENT    90.0
 #define BATCH           4.0
 #define LOSS_SHARE      1e-4
+#define CLOSE_POINTS    10.0
+#define LOADED_PERCENT  10.0
 
 static bool
 has_backlog(const struct ab_verdict_in *in)
@@ -75,6 +86,15 @@ say_blocked(const struct ab_verdict_in *in, struct ab_verdict *out)
 }
 
 static void
+say_held(const struct ab_verdict_in *in, struct ab_verdict *out)
+{
+	out->name = "nic";
+	snprintf(out->reason, sizeof(out->reason),
+		"the device's driver held our core in long calls that send, %.0f %% of the time",
+		in->tx_waited);
+}
+
+static void
 say_waited(const struct ab_verdict_in *in, struct ab_verdict *out)
 {
 	int n;
@@ -91,23 +111,88 @@ say_waited(const struct ab_verdict_in *in, struct ab_verdict *out)
 			(unsigned long long)in->ports_refused);
 }
 
+/* ---- loop ---- */
+
+static double
+more_of(double a, double b)
+{
+	return a > b ? a : b;
+}
+
+uint64_t
+ab_verdict_loaded(const struct ab_verdict_in *in)
+{
+	double lost = in->own_cpu_lost < in->peer_cpu_lost ? in->own_cpu_lost : in->peer_cpu_lost;
+
+	return in->loop && !in->both_ends && lost >= LOADED_PERCENT ? (uint64_t)(lost + 0.5) : 0;
+}
+
+static bool
+server_limits(const struct ab_verdict_in *in)
+{
+	double own = more_of(in->own_busy, in->own_cpu_lost);
+	double peer = more_of(in->peer_busy, in->peer_cpu_lost);
+
+	if (in->tx_blocked >= BLOCKED_PERCENT)
+		return true;
+	if (fabs(own - peer) < CLOSE_POINTS && in->own_backlog != in->peer_backlog)
+		return in->peer_backlog > in->own_backlog;
+	return peer >= own;
+}
+
+static int
+say_lost(char *out, size_t len, double percent)
+{
+	return percent >= LOADED_PERCENT
+		       ? snprintf(out, len, " and without its CPU %.0f %%", percent)
+		       : 0;
+}
+
+static void
+judge_loop(const struct ab_verdict_in *in, struct ab_verdict *out)
+{
+	char own_lost[48] = "", peer_lost[48] = "";
+	double most = more_of(
+		more_of(in->own_busy, in->peer_busy), more_of(in->own_cpu_lost, in->peer_cpu_lost));
+	int n;
+
+	out->name = server_limits(in) ? "target" : "generator";
+	say_lost(own_lost, sizeof(own_lost), in->own_cpu_lost);
+	say_lost(peer_lost, sizeof(peer_lost), in->peer_cpu_lost);
+	n = snprintf(out->reason, sizeof(out->reason),
+		"our busiest core is busy %.0f %%%s, with %.1f requests a turn; the server's %.0f "
+		"%%%s, with %.1f",
+		in->own_busy, own_lost, in->own_backlog, in->peer_busy, peer_lost,
+		in->peer_backlog);
+	if (in->tx_blocked >= BLOCKED_PERCENT)
+		n += snprintf(out->reason + n, sizeof(out->reason) - (size_t)n,
+			"; the server did not fetch the frames that were ready for it, %.0f %% of "
+			"the time",
+			in->tx_blocked);
+	if (ab_verdict_loaded(in) != 0)
+		snprintf(out->reason + n, sizeof(out->reason) - (size_t)n,
+			"; both lost their CPU to others");
+	else if (most < BUSY_PERCENT && in->tx_blocked < BLOCKED_PERCENT)
+		snprintf(out->reason + n, sizeof(out->reason) - (size_t)n,
+			"; neither is full: a higher -c may raise the rate");
+}
+
 void
 ab_verdict_find(const struct ab_verdict_in *in, struct ab_verdict *out)
 {
 	size_t room = sizeof(out->reason);
 
-	if (in->slots_late >= LATE_PERCENT) {
+	if (in->loop && !in->both_ends) {
+		judge_loop(in, out);
+	} else if (in->slots_late >= LATE_PERCENT) {
 		say_late(in, out);
 	} else if (in->tx_blocked >= BLOCKED_PERCENT) {
 		say_blocked(in, out);
+	} else if (in->tx_waited >= BLOCKED_PERCENT && !in->loop) {
+		say_held(in, out);
 	} else if (in->both_ends) {
 		out->name = "generator";
 		snprintf(out->reason, room, "client and server share one core, busy %.0f %%",
-			in->own_busy);
-	} else if (in->peer_busy > in->own_busy) {
-		out->name = "target";
-		snprintf(out->reason, room,
-			"the server's busiest core is busy %.0f %%, ours %.0f %%", in->peer_busy,
 			in->own_busy);
 	} else if (is_saturated(in)) {
 		out->name = "generator";

@@ -5,6 +5,7 @@
 #include "common/addr.h"
 
 #include <arpa/inet.h>
+#include <ifaddrs.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -75,4 +76,52 @@ app_addr_resolve(const char *host, struct corq_addr *addr)
 	from_v4(&v4->sin_addr, addr);
 	freeaddrinfo(found);
 	return NULL;
+}
+
+bool
+app_addr_is_loopback(const struct corq_addr *addr)
+{
+	return app_addr_is_v4(addr) && addr->b[12] == 127;
+}
+
+/* The first entry of IPv4 with this interface and this address, as far as they are given. */
+static bool
+find_interface(const char *name, const struct corq_addr *addr, struct corq_addr *at,
+	char found[APP_IF_TEXT])
+{
+	struct ifaddrs *all, *a;
+
+	if (getifaddrs(&all) != 0)
+		return false;
+	for (a = all; a != NULL; a = a->ifa_next) {
+		if (a->ifa_addr == NULL || a->ifa_addr->sa_family != AF_INET ||
+			(name != NULL && strcmp(a->ifa_name, name) != 0))
+			continue;
+		from_v4(&((const struct sockaddr_in *)(const void *)a->ifa_addr)->sin_addr, at);
+		if (addr != NULL && memcmp(at, addr, sizeof(*at)) != 0)
+			continue;
+		snprintf(found, APP_IF_TEXT, "%s", a->ifa_name);
+		break;
+	}
+	freeifaddrs(all);
+	return a != NULL;
+}
+
+bool
+app_addr_owner(const struct corq_addr *addr, char name[APP_IF_TEXT])
+{
+	struct corq_addr at;
+
+	if (!app_addr_is_loopback(addr))
+		return find_interface(NULL, addr, &at, name);
+	snprintf(name, APP_IF_TEXT, "lo");
+	return true;
+}
+
+bool
+app_interface_addr(const char *name, struct corq_addr *addr)
+{
+	char found[APP_IF_TEXT];
+
+	return find_interface(name, NULL, addr, found);
 }

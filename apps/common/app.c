@@ -6,15 +6,19 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+#define ONE_SIGNAL_MS 100
 
 static const char *app_name = "corq";
 static char last_error[512];
 static int output_error;
-static volatile sig_atomic_t signal_count;
+static volatile sig_atomic_t signal_count, signal_number;
 static void (*signal_stop)(int count);
 
 void
@@ -90,10 +94,25 @@ app_option_u64(const char *option, const char *text, uint64_t min, uint64_t max,
 	return false;
 }
 
+static uint64_t
+now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
 static void
 on_signal(int number)
 {
-	(void)number;
+	static uint64_t last_ms; /* the other signals are blocked meanwhile */
+	uint64_t now = now_ms();
+
+	signal_number = number;
+	if (signal_count != 0 && now < last_ms + ONE_SIGNAL_MS)
+		return;
+	last_ms = now;
 	signal_count = signal_count + 1;
 	if (signal_stop != NULL)
 		signal_stop(signal_count);
@@ -106,15 +125,35 @@ app_catch_signals(void (*stop)(int count))
 
 	memset(&action, 0, sizeof(action));
 	action.sa_handler = on_signal;
+	sigaddset(&action.sa_mask, SIGINT);
+	sigaddset(&action.sa_mask, SIGTERM);
+	sigaddset(&action.sa_mask, SIGHUP);
 	signal_stop = stop;
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	if (sigaction(SIGHUP, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
 		sigaction(SIGHUP, &action, NULL);
+	signal(SIGPIPE, SIG_IGN);
 }
 
 int
 app_signals(void)
 {
 	return signal_count;
+}
+
+void
+app_die(void)
+{
+	signal(signal_number, SIG_DFL);
+	raise(signal_number);
+}
+
+void
+app_guard_streams(void)
+{
+	for (int fd = 0; fd <= 2; fd++) {
+		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+			(void)open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
+	}
 }

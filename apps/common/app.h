@@ -67,9 +67,16 @@ app_core_of(const struct corq_core *core)
 
 /*
  * SIGINT, SIGTERM and SIGHUP (unless it is ignored, as by nohup): `stop` (may be NULL) is called in
- * the handler, with the count of signals so far; app_signals() returns that count.
+ * the handler, with the count of signals so far; app_signals() returns that count. Those within
+ * 100 ms of one another are one (`timeout` sends its signal twice). SIGPIPE is ignored from here
+ * on: a reader that goes away costs an error line, and no other file its figures.
  */
 void app_catch_signals(void (*stop)(int count));
 int app_signals(void);
+/* In the handler: the program ends of the signal, as if it were not caught. */
+void app_die(void);
+/* First in main: descriptors 0 to 2 that are closed are occupied, so that no file that is opened
+ * later gets what is meant for standard output; writing to them fails as before. */
+void app_guard_streams(void);
 
 #endif

@@ -6,35 +6,17 @@
 #include "common/app.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 int
 app_json_open(struct app_json *json, const char *path)
 {
-	int fd;
+	bool to_stdout = path != NULL && strcmp(path, "-") == 0;
+	int rc = app_out_open(&json->file, "--json", to_stdout ? NULL : path);
 
-	memset(json, 0, sizeof(*json));
-	if (path == NULL)
-		return APP_OK;
-	json->path = path;
-	if (strcmp(path, "-") == 0) {
-		json->out = stdout;
-		return APP_OK;
-	}
-	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	json->created = fd >= 0;
-	if (fd < 0 && errno == EEXIST)
-		fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd >= 0)
-		json->out = fdopen(fd, "w");
-	if (json->out != NULL)
-		return APP_OK;
-	app_error("--json: cannot write '%s': %s", path, strerror(errno));
-	if (fd >= 0)
-		close(fd);
-	return APP_USAGE;
+	json->out = to_stdout ? stdout : json->file.file;
+	return rc;
 }
 
 FILE *
@@ -47,9 +29,6 @@ app_json_text(const struct app_json *json)
 static int
 put(FILE *out, const json_t *o)
 {
-	/* A pipe or a terminal cannot be cut, and need not. */
-	if (out != stdout && ftruncate(fileno(out), 0) != 0 && errno != EINVAL)
-		return errno;
 	errno = 0;
 	if (json_dumpf(o, out, JSON_INDENT(2)) != 0 || fputc('\n', out) == EOF || fflush(out) != 0)
 		return errno != 0 ? errno : EIO;
@@ -59,27 +38,42 @@ put(FILE *out, const json_t *o)
 int
 app_json_write(struct app_json *json, json_t *o)
 {
-	int error = put(json->out, o);
+	bool to_stdout = json->out == stdout;
+	int error = to_stdout ? 0 : app_out_begin(&json->file);
 
+	if (error == 0)
+		error = put(json->out, o);
 	json_decref(o);
-	json->created = false;
-	if (json->out != stdout && fclose(json->out) != 0 && error == 0)
-		error = errno;
 	json->out = NULL;
+	if (!to_stdout)
+		return app_out_end(&json->file, error);
 	if (error == 0)
 		return APP_OK;
-	app_error("--json: cannot write '%s': %s", json->path, strerror(error));
+	app_error("--json: cannot write '-': %s", strerror(error));
 	return APP_FAILED;
 }
 
 void
 app_json_close(struct app_json *json)
 {
-	if (json->out == NULL)
-		return;
-	if (json->created)
-		unlink(json->path);
-	if (json->out != stdout)
-		fclose(json->out);
+	app_out_drop(&json->file);
 	json->out = NULL;
+}
+
+json_t *
+app_json_string(const char *text)
+{
+	json_t *o = text == NULL ? json_null() : json_string(text);
+	char *plain;
+
+	if (o != NULL)
+		return o;
+	plain = strdup(text);
+	if (plain == NULL)
+		return json_null();
+	for (char *p = plain; *p != '\0'; p++)
+		*p = (*p & 0x80) != 0 ? '?' : *p;
+	o = json_string(plain);
+	free(plain);
+	return o;
 }

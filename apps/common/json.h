@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * json.h - where --json writes. The file is opened before the run, so that a name that cannot be
- * written is known at once; what it held stays until the figures are there. Main thread only.
+ * json.h - where --json writes, see out.h; "-" is standard output. Main thread only.
  */
 #ifndef CORQ_APP_JSON_H
 #define CORQ_APP_JSON_H
 
+#include "common/out.h"
+
 #include <jansson.h>
-#include <stdbool.h>
-#include <stdio.h>
 
 struct app_json {
-	const char *path;
-	FILE *out;    /* NULL: no JSON wanted */
-	bool created; /* the file was not there before, and nothing is written yet */
+	struct app_out file; /* if it is not standard output */
+	FILE *out;           /* NULL: no JSON wanted */
 };
 
 /* path: NULL none, "-" standard output. 0, or an exit code (the error line is out). */
@@ -24,5 +22,8 @@ FILE *app_json_text(const struct app_json *json);
 int app_json_write(struct app_json *json, json_t *o);
 /* Takes an empty file away that was made for nothing. */
 void app_json_close(struct app_json *json);
+/* A string of text that may be anything, as arguments and names of files: what is no UTF-8 becomes
+ * question marks. NULL gives null. */
+json_t *app_json_string(const char *text);
 
 #endif

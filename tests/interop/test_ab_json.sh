@@ -107,7 +107,7 @@ on_terminal -n 1000 -c 10 --ab-strict
 [ "$(tr -d '\r' <"$out/tty" | grep -E '^(Completed|Finished)')" = "$lines" ] ||
 	lab_die "--ab-strict: $(cat "$out/tty")"
 on_terminal -t 2 -n 1000000000 -c 50
-bars=$(tr '\r' '\n' <"$out/tty" | grep -cE '%  [0-9]+/s  p99 .* failed  ETA [0-9]+:[0-9][0-9]')
+bars=$(tr '\r' '\n' <"$out/tty" | grep -cE '% +[0-9]+/s  p99 .* failed  ETA +[0-9]+:[0-9][0-9]' || true)
 [ "$bars" -ge 1 ] && [ "$bars" -le 11 ] || lab_die "$bars bars in two seconds: $(cat "$out/tty")"
 ! grep -qE 'Completed [0-9]|Finished' "$out/tty" || lab_die "lines beside the bar"
 # The last thing before the report is that the line is erased.

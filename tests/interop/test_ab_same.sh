@@ -20,7 +20,7 @@ url=http://10.77.0.1:81
 # both NAME PATH [ALLOWED...] -- OPTION...: one option set, -n 40 unless it says otherwise.
 both()
 {
-	local name=$1 path=$2 allowed=() n=40 ab corq target side bind files
+	local name=$1 path=$2 allowed=() n=40 ab corq target pid bind=() files=()
 	shift 2
 	while [ "$1" != -- ]; do
 		allowed+=("$1")
@@ -33,23 +33,24 @@ both()
 	nginx/*) target=http://$LAB_IP_A/${path#nginx/} ;;
 	*) target=$url/$path ;;
 	esac
-	for side in ab corq; do
-		lab_in_a curl -sS --max-time 5 -o /dev/null "$url/reset-numbers" || lab_die "the odd server is gone"
-		files=() bind=()
-		[ "${with_files-}" ] && files=(-e "$LAB_TMP/$side.csv" -g "$LAB_TMP/$side.tsv")
-		if [ $side = ab ]; then
-			[ "${with_bind-}" ] && bind=(-B "$LAB_IP_A")
-			lab_in_a timeout -s KILL 20 ab -q -n 40 "$@" "${bind[@]}" "${files[@]}" "$target" \
-				>"$LAB_LOGS/$name.ab.txt" 2>"$LAB_LOGS/$name.ab.err"
-			ab=$?
-		else
-			[ "${with_bind-}" ] && bind=(-B "$LAB_IP_B")
-			LAB_TIMEOUT=20 lab_corq_ab -q -n 40 "$@" "${bind[@]}" "${files[@]}" "$target" \
-				>"$LAB_LOGS/$name.corq.txt" 2>"$LAB_LOGS/$name.corq.err"
-			corq=$?
-		fi
-	done
+	# Both at a time, on CPUs of their own: the odd server numbers the requests of each by itself.
+	numbers_from_0
+	[ "${with_files-}" ] && files=(-e "$LAB_TMP/SIDE.csv" -g "$LAB_TMP/SIDE.tsv")
+	[ "${with_bind-}" ] && bind=(-B)
+	lab_in_a timeout -s KILL 10 ab -q -n 40 "$@" "${bind[@]}" ${bind:+"$LAB_IP_A"} "${files[@]/SIDE/ab}" "$target" \
+		>"$LAB_LOGS/$name.ab.txt" 2>"$LAB_LOGS/$name.ab.err" &
+	pid=$!
+	LAB_TIMEOUT=20 lab_corq_ab -q -n 40 "$@" "${bind[@]}" ${bind:+"$LAB_IP_B"} "${files[@]/SIDE/corq}" "$target" \
+		>"$LAB_LOGS/$name.corq.txt" 2>"$LAB_LOGS/$name.corq.err"
+	corq=$?
+	wait $pid
+	ab=$?
 	note "$name: $* /$path" "$n" "$LAB_LOGS/$name.ab.txt" "$ab" "$LAB_LOGS/$name.corq.txt" "$corq" "${allowed[@]}"
+}
+
+numbers_from_0()
+{
+	lab_in_a curl -sS --max-time 5 -o /dev/null "$url/reset-numbers" || lab_die "the odd server is gone"
 }
 
 # note ARGUMENT...: a row of the table, to be compared at the end.
@@ -130,10 +131,22 @@ both reset-mid-r reset-mid "hang=ab forgets a request when data and reset meet i
 both reset-any-length reset-mid "hang=ab forgets a request when data and reset meet it at once" -- -r -l -c 1
 both reset-before reset-before -- -c 1
 both reset-mid reset-mid -- -c 1
+both reset-end reset-end -- -c 1
 both silent stall -- -s 1 -n 4 -c 2
 both silent-half stall-half -- -s 1 -n 4 -c 2
 both slower-than-s drip -- -s 1 -n 4 -c 2
 both refused refused -- -n 4
+both refused-r refused "Failed requests=a refused connect is one failure, Connect, in corq" \
+	"Connect=a refused connect is one failure, Connect, in corq" \
+	"Receive=ab calls a refused connect Receive, and each second one an exception too" \
+	"Exceptions=ab calls a refused connect Receive, and each second one an exception too" \
+	"status=nothing was answered: that makes corq's exit code 1" -- -r -n 4
+for odd in negative-length huge-length two-lengths huge-chunk http09; do
+	both $odd $odd "status=what is cut short or no HTTP makes corq's exit code 1" -- -c 2 -n 4
+done
+for odd in length-and-chunked trailers bare-lf status-999 switching; do
+	both $odd $odd -- -c 2 -n 4
+done
 both above plain "status=a wrong command line is 2 in corq, 22 in ab" -- -n 10 -c 20
 
 # ---- where ab is broken
@@ -141,6 +154,10 @@ both continue continue "Non-2xx responses=ab takes 100 Continue for the answer" 
 	"Server Software=ab takes 100 Continue for the answer" \
 	"Document Length=ab takes 100 Continue for the answer" \
 	"HTML transferred=ab takes 100 Continue for the answer" -- -c 4
+both only-interim only-interim "Non-2xx responses=ab takes 103 Early Hints for the answer" \
+	"status=what is cut short or no HTTP makes corq's exit code 1" -- -c 2 -n 4
+both nul nul "Server Software=ab reads a header up to a NUL" "Document Length=ab reads a header up to a NUL" \
+	"HTML transferred=ab reads a header up to a NUL" -- -c 2 -n 4
 both huge-header huge-header "status=ab gives up on headers above 8 KB" "report=ab gives up on headers above 8 KB" -- -c 4
 both kept-closed keep-3 "counts=ab counts a kept connection that is closed between requests as failed, or" \
 	"status=ab ends when a kept connection is closed between requests" \
@@ -165,7 +182,7 @@ both limit-then-n plain -- -t 20 -n 30 -c 2
 both limit nginx/page "counts=each did what it could in the time" -- -n 30 -t 1 -k -c 2
 
 # ---- interrupted
-lab_in_a curl -sS --max-time 5 -o /dev/null "$url/reset-numbers"
+numbers_from_0
 interrupted interrupted.ab lab_spawn_a stdbuf -oL ab -n 100000 -c 4 -k "$url/keep"
 ab=$LAB_STATUS
 interrupted interrupted.corq lab_spawn_b "$CORQ" ab --ab-strict --dev "veth:$LAB_IF_B" --ip "$LAB_IP_B/$LAB_LEN" \

@@ -19,7 +19,7 @@ wrong=0
 # refuses NAME REGEX ARGUMENT...: corq ARGUMENT... must fail with a line that REGEX matches.
 refuses()
 {
-	local name=$1 regex=$2 err status line n begin
+	local name=$1 regex=$2 err line n begin
 	shift 2
 	err=$LAB_LOGS/$name.err
 	begin=$SECONDS
@@ -49,6 +49,15 @@ refuses()
 	echo "FAIL  $name: $line"
 	echo "      corq $*"
 	sed 's/^/      | /' "$err" | head -n 10
+}
+
+# senseless NAME REGEX ARGUMENT...: the same, with the status of a bad command line, 2.
+senseless()
+{
+	refuses "$@"
+	[ "$status" = 2 ] && return
+	wrong=$((wrong + 1))
+	echo "FAIL  $1: status $status, not 2"
 }
 
 # misbehaves NAME REGEX MODE OPTION...: corq ab against bad_server.py MODE.
@@ -108,6 +117,18 @@ refuses header-word '-H: ' ab -H nothing "${device[@]}" "$url"
 refuses unknown-option 'option|--nosuch' ab -n 1 --nosuch "${device[@]}" "$url"
 refuses bad-ip 'ip|address' ab -n 1 --dev "veth:$LAB_IF_B" --ip 10.77.0.300/24 "$url"
 refuses no-ip 'ip|address' ab -n 1 --dev "veth:$LAB_IF_B" "$url"
+for words in "fd00::5/64 IPv6" "$LAB_IP_B/33 number from 1 to 32" "$LAB_IP_B/255.255.255.0 number from 1 to 32" \
+	"$LAB_NET.255/24 broadcast" "$LAB_NET.0/24 network address" "$LAB_NET.9-$LAB_NET.255/24 broadcast" \
+	"0.0.0.0/0 number from 1 to 32" "0.0.0.0/8 no host" "127.0.0.2/8 loopback" "224.0.0.9/24 multicast"; do
+	ip=${words%% *}
+	senseless "ip-${ip//\//,}" "--ip.*${words#* }" ab -n 1 --dev "veth:$LAB_IF_B" --ip "$ip" "$url"
+	senseless "httpd-ip-${ip//\//,}" "--ip.*${words#* }" httpd --dev "veth:$LAB_IF_B" --ip "$ip" --size 10
+done
+senseless gw-broadcast '--gw.*broadcast' ab -n 1 --dev "veth:$LAB_IF_B" --ip "$LAB_IP_B/24" --gw "$LAB_NET.255" "$url"
+senseless url-broadcast 'broadcast' ab -n 1 "${device[@]}" "http://$LAB_NET.255/"
+senseless url-network 'network address' ab -n 1 "${device[@]}" "http://$LAB_NET.0/"
+senseless url-multicast 'multicast' ab -n 1 "${device[@]}" http://224.0.0.1/
+senseless url-no-host 'no host' ab -n 1 "${device[@]}" http://0.0.0.0/
 refuses httpd-nothing 'size|folder|directory' httpd "${device[@]}"
 refuses httpd-no-folder 'nosuch' httpd "${device[@]}" /nosuch/folder
 refuses httpd-port 'port' httpd "${device[@]}" --port 70000 --size 10
@@ -125,6 +146,29 @@ refuses unknown-command 'command|nosuch' nosuch
 refuses cores-above-limit '1 to 32' ab -n 1 --cores 33 "${device[@]}" "$url"
 refuses too-few-cores 'cores?|cpus?' ab -n 1 --cores 32 "${device[@]}" "$url"
 refuses too-little-memory 'memory' ab -n 1 "${device[@]}" "$url" -- --no-huge -m 2
+
+# ---- a server on this very host: by tap under the tap's address, by veth not at all
+senseless here-loopback "own address.*not send it out of $LAB_IF_B.*--dev tap:" ab -n 1 "${device[@]}" http://127.0.0.1/
+senseless here-localhost 'own address.*--dev tap:' ab -n 1 "${device[@]}" http://localhost/
+ip -n "$LAB_NS_B" addr add 198.18.0.1/32 dev lo
+refuses here-other "own address.*not send it out of $LAB_IF_B.*--dev tap:" ab -n 1 "${device[@]}" http://198.18.0.1/
+ip -n "$LAB_NS_B" addr del 198.18.0.1/32 dev lo
+ip -n "$LAB_NS_B" addr add "$LAB_NET.9/32" dev "$LAB_IF_B"
+lab_in_b timeout 20 "$CORQ" ab -n 1 "${device[@]}" "http://$LAB_NET.9/" >/dev/null 2>"$LAB_LOGS/here.err" # warned of, too
+[ $? = 2 ] && grep -q "^corq ab: '$LAB_NET.9' is this host's own address.*$LAB_IF_B; use --dev tap:" "$LAB_LOGS/here.err" ||
+	lab_die "the interface's own address: $(cat "$LAB_LOGS/here.err")"
+ip -n "$LAB_NS_B" addr del "$LAB_NET.9/32" dev "$LAB_IF_B"
+if [ -w /dev/net/tun ]; then
+	over_tap=(--dev "tap:tp$$" --ip 10.78.0.2/24)
+	lab_in_b timeout 20 "$CORQ" ab -n 1 "${over_tap[@]}" http://localhost:8080/ >"$LAB_LOGS/tap.out" 2>"$LAB_LOGS/tap.err"
+	[ $? = 2 ] && grep -q "^corq ab: 'localhost' is this host's own address: over tp$$ it is 10.78.0.1" "$LAB_LOGS/tap.err" &&
+		! grep -q 'curl' "$LAB_LOGS/tap.err" || lab_die "tap, localhost: $(cat "$LAB_LOGS/tap.err")"
+	lab_in_b timeout 20 "$CORQ" ab -n 1 "${over_tap[@]}" http://10.78.0.1/ >"$LAB_LOGS/tap.out" 2>"$LAB_LOGS/tap.err"
+	grep -q '^corq ab: .*cannot connect to 10.78.0.1:80: nothing listens there' "$LAB_LOGS/tap.err" ||
+		lab_die "tap, its host: $(cat "$LAB_LOGS/tap.err")"
+else
+	lab_say "no /dev/net/tun: the cases of tap are left out"
+fi
 
 # ---- the wire
 refuses unreachable 'reach|neighbour|arp|timed out|10\.77\.0\.99' ab -q -n 10 -c 2 -s 5 "${device[@]}" \

@@ -73,6 +73,7 @@ testcore_init(struct testcore *tc, const struct testcore_opts *o, char *err, siz
 	cc->ranges[0].connect = 1;
 	cc->prefix_len = 96 + 24;
 	cc->max_neigh = o->max_neigh ? o->max_neigh : 16;
+	cc->tx_frames = c.tx_frames;
 	cc->log = o->log;
 	cc->idle_sleep = o->idle_sleep;
 	tc->mem_bytes = corq_core_bytes(cc);
