@@ -14,11 +14,11 @@
  * to the next: a wrong hint costs time or a slot, and never hands a slot out twice.
  *
  *   the lane's thread only (lane region)
- *     used[k][w] bit b   slot is taken. Set for a free slot: its free is on the way (remote words,
- *                        cache of `fast`), or was lost with a thread that died: an audit finds it
- *     sum[k]             of block k: full bit w: used[k][w] has no zero; n: slots taken, without
- *                        retired ones; which block of the directory it is
- *     room[v], top       bit k: block has a slot left; bit v: room[v] != 0
+ *     used[]         a bit a slot: taken. By the directory's numbering, so that a slot's number
+ * leads to its word without a look at anything else. Set for a free slot: its free is on the way
+ * (remote words, cache of `fast`), or was lost with a thread that died: an audit finds it sum[k] of
+ * the lane's block k: full bit w: word w of it has no zero; which block of the directory it is
+ *     room[v], top   bit k: block has a slot left; bit v: room[v] != 0
  *     So the lowest free slot is four counts of trailing zeros away, with "lowest" by the lane's
  *     own numbering of its blocks, as of its last fold.
  *   everyone (global region)
@@ -43,8 +43,9 @@
  * in `some` (A3), and a lane that takes a block writes the directory first (R3), then drains the
  * block: whichever comes second sees the other.
  *
- * A block goes back when it is empty, with hysteresis (one and an eighth of what the lane has), and
- * without when a starving lane asked (`wanted`).
+ * A block goes back when it is empty, with hysteresis: the lane looks when as many words became 0
+ * as 16 blocks and a sixteenth of its blocks have, and keeps some empty ones (1 and a sixteenth).
+ * It keeps none when a starving lane asked (`wanted`).
  *
  * Folding is the owner's: at each call that finds mail, at a core's turn, before it rests, at
  * detach. A lane whose thread rests says so in its state word, and a starving lane may then fold
@@ -132,13 +133,14 @@ enum corq_lane_state {
 /* What a lane and the others tell each other. */
 struct corq_lane_line {
 	/* the line that the lane polls; others write it when there is news */
-	_Atomic uint64_t mail;   /* bit v: map[v] has bits */
+	_Atomic uint64_t mail;   /* bit v: map[v] has bits; or look at wanted */
 	_Atomic uint32_t wanted; /* a starving lane asks for empty blocks */
 	_Atomic uint32_t state;
 	_Atomic uint32_t spare; /* empty blocks of a resting lane: hint for a thief */
 
 	/* figures: the lane writes (or a thief while it rests), all read */
-	CORQ_ALIGNED_LINE _Atomic uint32_t left; /* slots it may still take */
+	CORQ_ALIGNED_LINE _Atomic uint32_t left; /* handles it may still open: those that were
+						    opened in it and have not come back count */
 	_Atomic uint32_t n_fast;                 /* slots in its cache */
 	_Atomic uint32_t n_blocks, n_held;
 	_Atomic uint32_t limit;
@@ -173,24 +175,25 @@ struct corq_handles {
 
 struct corq_block_sum {
 	uint64_t full;
-	uint32_t n;     /* taken, without retired */
-	uint32_t block; /* number in the directory + 1, or 0: no such block */
+	uint32_t block;  /* number in the directory + 1, or 0: no such block */
+	uint32_t spoilt; /* some slots are taken for good: retired, or past the region's end */
 };
 
 /* Touched by the lane's thread alone, or by a thief while that rests. */
 struct corq_lane_mem {
 	uint64_t top;
-	uint32_t n_empty, keep; /* empty blocks; how many it keeps */
+	uint32_t patience; /* words that may become 0 before it looks for empty blocks to return */
 	uint64_t room[CORQ_WORD_BITS];
 	uint32_t fast[CORQ_FAST_SLOTS];
 	uint64_t mine[CORQ_WORD_BITS]; /* bit k: sum[k].block != 0 */
 	struct corq_block_sum sum[CORQ_LANE_BLOCKS];
-	CORQ_ALIGNED_LINE uint64_t used[CORQ_LANE_BLOCKS][CORQ_WORD_BITS];
+	CORQ_ALIGNED_LINE uint64_t used[]; /* of all the region's blocks; touched for its own */
 };
 
 enum corq_lane_order {
 	CORQ_LANE_LOWEST,
-	CORQ_LANE_FAST
+	CORQ_LANE_FAST,
+	CORQ_LANE_RESTING /* in struct corq_lane: its next call wakes it */
 };
 
 /* A thread's own end of a lane: pointers of its process, and what only it needs. */
@@ -202,12 +205,13 @@ struct corq_lane {
 	struct corq_handles *h;
 	uint32_t id;
 	uint32_t tag; /* what the directory holds for its blocks, number 0 */
-	uint32_t order;
+	uint32_t
+		order; /* while it rests, CORQ_LANE_RESTING: so no path finds it awake by mistake */
+	uint32_t order_awake;
 	uint32_t owner; /* core that its slots name */
 	uint32_t first; /* block where it looks for free ones: its NUMA node's first */
 	uint32_t epoch; /* deaths that it audited for */
 	uint32_t held;  /* list of slots closed in this turn */
-	bool resting;
 };
 
 struct corq_lane_config {
@@ -241,8 +245,8 @@ uint32_t corq_handles_first_block(const struct corq_handles *h, uint32_t node);
 
 /* ---- lanes; the lane's thread, except where it says otherwise ---- */
 
-/* Bytes of a lane's region: sparse, zero, aligned to a cache line. */
-size_t corq_lane_size(void);
+/* Bytes of a lane's region over n_slots slots: sparse, zero, aligned to a cache line. */
+size_t corq_lane_size(uint32_t n_slots);
 
 /* Takes a free lane number and begins to use m for it. 0, or -EUSERS: none is free. */
 int corq_lane_attach(struct corq_lane *l, struct corq_handles *h, struct corq_lane_mem *m,
@@ -261,10 +265,12 @@ int corq_lane_close(struct corq_lane *l, corq_h h);
 int corq_lane_close_deferred(struct corq_lane *l, corq_h h);
 void corq_lane_turn_end(struct corq_lane *l);
 
-/* This thread calls nothing for a while: others may take what is freed. Any call ends that. */
+/* This thread calls nothing for a while: others may take what is freed. A call that needs the lane
+ * wakes it first. */
 void corq_lane_rest(struct corq_lane *l);
+void corq_lane_wake(struct corq_lane *l);
 
-/* What alloc and close rest on, without slots: a slot number or CORQ_NONE; and back. */
+/* What alloc and close rest on, numbers alone, without limit: a slot's or CORQ_NONE; and back. */
 uint32_t corq_lane_take(struct corq_lane *l);
 void corq_lane_put(struct corq_lane *l, uint32_t slot);
 
@@ -301,8 +307,7 @@ void corq_handles_count(const struct corq_handles *h, struct corq_handles_counts
 static inline uint32_t
 corq_lane_used(const struct corq_lane *l)
 {
-	return corq_load_relaxed_u32(&l->line->limit) - corq_load_relaxed_u32(&l->line->left) -
-	       corq_load_relaxed_u32(&l->line->n_fast);
+	return corq_load_relaxed_u32(&l->line->limit) - corq_load_relaxed_u32(&l->line->left);
 }
 
 static inline uint32_t

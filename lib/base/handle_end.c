@@ -15,9 +15,11 @@
 #include <errno.h>
 
 size_t
-corq_lane_size(void)
+corq_lane_size(uint32_t n_slots)
 {
-	return sizeof(struct corq_lane_mem);
+	size_t words = ((size_t)n_slots + CORQ_BLOCK_SLOTS - 1) / CORQ_BLOCK_SLOTS * CORQ_WORD_BITS;
+
+	return sizeof(struct corq_lane_mem) + words * sizeof(uint64_t);
 }
 
 static bool
@@ -62,12 +64,14 @@ int
 corq_lane_attach(struct corq_lane *l, struct corq_handles *h, struct corq_lane_mem *m,
 	const struct corq_lane_config *c)
 {
-	CORQ_ASSERT((uintptr_t)m % CORQ_CACHELINE == 0 && c->owner <= CORQ_SLOT_OWNER_MASK);
+	CORQ_ASSERT((uintptr_t)m % CORQ_CACHELINE == 0 && c->owner <= CORQ_SLOT_OWNER_MASK &&
+		    c->order <= CORQ_LANE_FAST);
 	*l = (struct corq_lane){.m = m,
 		.slot = h->slot,
 		.dir = h->dir,
 		.h = h,
 		.order = c->order,
+		.order_awake = c->order,
 		.owner = c->owner,
 		.held = CORQ_NONE};
 	l->first = corq_handles_first_block(h, CORQ_MIN(c->node, h->n_nodes - 1));
@@ -133,7 +137,7 @@ vacate_lane(struct corq_handles *h, uint32_t id)
 void
 corq_lane_detach(struct corq_lane *l)
 {
-	corq_lane_news_slow(l); /* a lane at rest comes back: no thief is in its memory */
+	corq_lane_wake(l); /* no thief is in its memory */
 	corq_lane_turn_end(l);
 	corq_lane_flush(l, 0);
 	corq_lane_fold(l, CORQ_FOLD_ALL);
@@ -201,16 +205,15 @@ pending_in(const struct corq_remote *r)
 void
 corq_handles_count(const struct corq_handles *h, struct corq_handles_counts *out)
 {
-	uint64_t taken = 0, cached = 0, slots_free = 0;
+	uint64_t opened = 0, held = 0, slots_free = 0;
 
 	*out = (struct corq_handles_counts){.blocks = h->n_blocks};
 	for (uint32_t id = 0; id < h->n_lanes; id++) {
 		const struct corq_lane_line *line = &h->line[id];
 
 		out->lanes += corq_load_relaxed_u32(&line->state) != CORQ_LANE_FREE;
-		taken += corq_load_relaxed_u32(&line->limit) - corq_load_relaxed_u32(&line->left);
-		cached += corq_load_relaxed_u32(&line->n_fast);
-		cached += corq_load_relaxed_u32(&line->n_held);
+		opened += corq_load_relaxed_u32(&line->limit) - corq_load_relaxed_u32(&line->left);
+		held += corq_load_relaxed_u32(&line->n_held);
 		out->emfile += corq_load_relaxed_u64(&line->n_emfile);
 		out->starved += corq_load_relaxed_u64(&line->n_starved);
 	}
@@ -225,7 +228,7 @@ corq_handles_count(const struct corq_handles *h, struct corq_handles_counts *out
 	}
 	out->retired = corq_load_relaxed_u32(&h->head->n_retired);
 	out->capacity = h->n_slots - out->retired;
-	out->open = taken - cached - out->pending;
+	out->open = opened - held - out->pending;
 	slots_free += out->open;
 	out->stranded = out->capacity - CORQ_MIN(out->capacity, slots_free);
 }

@@ -47,6 +47,13 @@ slot_bit(uint32_t n)
 	return 1ull << (n & (CORQ_WORD_BITS - 1));
 }
 
+/* The first word of a block's slots. */
+static inline uint64_t *
+block_words(const struct corq_lane *l, uint32_t block)
+{
+	return &l->m->used[block << CORQ_WORD_SHIFT];
+}
+
 /* Lowest bit of a word of a map. Of 0, which only a scribbled region has here, the highest: so an
  * index stays inside. */
 static CORQ_ALWAYS_INLINE uint32_t
@@ -76,16 +83,17 @@ void corq_block_drop(struct corq_handles *h, uint32_t block);
 /* handle_lane.c: moves all but `keep` cached slots of order `fast` to the maps. */
 void corq_lane_flush(struct corq_lane *l, uint32_t keep);
 
-/* handle_remote.c */
+/* handle_remote.c. corq_lane_block_of: the directory's number of the lane's block k, or CORQ_NONE
+ * when the directory knows nothing of it (a scribbled region). */
+uint32_t corq_lane_block_of(const struct corq_lane *l, uint32_t k);
 void corq_remote_free(struct corq_handles *h, uint32_t n);
 void corq_lane_drain_block(struct corq_lane *l, uint32_t k, uint64_t words);
 void corq_lane_fold(struct corq_lane *l, uint32_t max_blocks);
 #define CORQ_FOLD_ALL (2 * CORQ_LANE_BLOCKS)
 
 /* handle_lend.c */
-void corq_lane_return_block(struct corq_lane *l, uint32_t k);
 void corq_lane_return_empty(struct corq_lane *l, uint32_t keep);
-void corq_lane_emptied_slow(struct corq_lane *l, uint32_t k);
+void corq_lane_trim_slow(struct corq_lane *l);
 bool corq_lane_find_room(struct corq_lane *l);
 void corq_lane_news_slow(struct corq_lane *l);
 
@@ -93,11 +101,17 @@ void corq_lane_news_slow(struct corq_lane *l);
 void corq_block_vacate(struct corq_handles *h, uint32_t block);
 
 /* Anything that the lane has to look at before it goes on? */
-static CORQ_ALWAYS_INLINE void
-lane_poll(struct corq_lane *l)
+static CORQ_ALWAYS_INLINE bool
+lane_has_news(const struct corq_lane *l)
 {
-	if (CORQ_UNLIKELY(corq_load_relaxed_u64(&l->line->mail) |
-			  corq_load_relaxed_u32(&l->line->wanted) | l->resting))
+	return corq_load_relaxed_u64(&l->line->mail) != 0;
+}
+
+/* Before any slow work in the lane's region. */
+static inline void
+lane_begin(struct corq_lane *l)
+{
+	if (lane_has_news(l) || l->order == CORQ_LANE_RESTING)
 		corq_lane_news_slow(l);
 }
 
@@ -119,12 +133,12 @@ mark_no_room(struct corq_lane_mem *m, uint32_t k)
 		m->top &= ~(1ull << v);
 }
 
-/* Block k became empty. */
+/* A word of used became 0: perhaps its block is empty. */
 static CORQ_ALWAYS_INLINE void
-lane_emptied(struct corq_lane *l, uint32_t k)
+word_emptied(struct corq_lane *l)
 {
-	if (CORQ_UNLIKELY(++l->m->n_empty > l->m->keep))
-		corq_lane_emptied_slow(l, k);
+	if (CORQ_UNLIKELY(--l->m->patience == 0))
+		corq_lane_trim_slow(l);
 }
 
 #endif

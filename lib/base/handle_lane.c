@@ -4,80 +4,108 @@
  *
  * The lane's thread. Invariants between calls:
  *   - full, room and top follow from used (a bit each for "no zero bit", "has a slot left");
- *   - left is the limit less the slots taken; a cached slot (order fast) counts as taken;
+ *   - a slot in the cache of order fast is marked as taken;
  *   - a slot closed and held back is not live, but its bit is still 1.
  */
 #include "base/handle_int.h"
 
 #include <errno.h>
 
-/* ---- slot numbers ---- */
+/* ---- slot numbers: fast parts, without a call in them, and their slow ends ---- */
 
-static CORQ_NOINLINE void
-word_full_slow(struct corq_lane_mem *m, uint32_t k, uint32_t w)
+/* Word w of block k has no free slot left. */
+static CORQ_ALWAYS_INLINE void
+word_is_full(struct corq_lane_mem *m, uint32_t k, uint32_t w)
 {
 	m->sum[k].full |= 1ull << w;
 	if (m->sum[k].full == CORQ_WORD_ALL)
 		mark_no_room(m, k);
 }
 
-/* The lane's lowest free slot. There is one: left and top are not 0. */
-static CORQ_ALWAYS_INLINE uint32_t
-take_lowest(struct corq_lane *l)
+/* It had none, and has one again. */
+static CORQ_ALWAYS_INLINE void
+word_has_room(struct corq_lane_mem *m, uint32_t k, uint32_t w)
 {
-	struct corq_lane_mem *m = l->m;
-	uint32_t v = low_bit(m->top), k = v << CORQ_WORD_SHIFT | low_bit(m->room[v]);
-	struct corq_block_sum *s = &m->sum[k];
-	uint32_t w = low_bit(~s->full), b = low_bit(~m->used[k][w]);
-	uint64_t now = m->used[k][w] | 1ull << b;
-
-	m->used[k][w] = now;
-	m->n_empty -= s->n++ == 0;
-	figure_add(&l->line->left, UINT32_MAX);
-	if (CORQ_UNLIKELY(now == CORQ_WORD_ALL))
-		word_full_slow(m, k, w);
-	return (s->block - 1) << CORQ_BLOCK_SHIFT | w << CORQ_WORD_SHIFT | b;
+	if (m->sum[k].full == CORQ_WORD_ALL)
+		mark_room(m, k);
+	m->sum[k].full &= ~(1ull << w);
 }
 
-static CORQ_ALWAYS_INLINE bool
-has_room(const struct corq_lane *l)
+/* The lane's lowest free slot, or CORQ_NONE. */
+static CORQ_ALWAYS_INLINE uint32_t
+try_lowest(struct corq_lane *l)
 {
-	return CORQ_LIKELY(corq_load_relaxed_u32(&l->line->left) != 0 && l->m->top != 0);
+	struct corq_lane_mem *m = l->m;
+	uint64_t top = m->top, used;
+	struct corq_block_sum *s;
+	uint32_t v, k, w, b, n;
+
+	if (CORQ_UNLIKELY(top == 0))
+		return CORQ_NONE;
+	v = (uint32_t)__builtin_ctzll(top);
+	k = v << CORQ_WORD_SHIFT | low_bit(m->room[v]);
+	s = &m->sum[k];
+	w = low_bit(~s->full);
+	n = (s->block - 1) << CORQ_WORD_SHIFT | w;
+	if (CORQ_UNLIKELY(s->block - 1 >= l->h->n_blocks))
+		return CORQ_NONE; /* a scribbled region */
+	used = m->used[n];
+	b = low_bit(~used);
+	used |= 1ull << b;
+	m->used[n] = used;
+	if (CORQ_UNLIKELY(used == CORQ_WORD_ALL))
+		word_is_full(m, k, w);
+	return n << CORQ_WORD_SHIFT | b;
+}
+
+/* A slot of the cache, or CORQ_NONE. */
+static CORQ_ALWAYS_INLINE uint32_t
+try_cache(struct corq_lane *l)
+{
+	uint32_t n = corq_load_relaxed_u32(&l->line->n_fast) - 1;
+
+	if (CORQ_UNLIKELY(n >= CORQ_FAST_SLOTS))
+		return CORQ_NONE;
+	corq_store_relaxed_u32(&l->line->n_fast, n);
+	return l->m->fast[n];
+}
+
+static CORQ_ALWAYS_INLINE uint32_t
+try_take(struct corq_lane *l)
+{
+	if (l->order == CORQ_LANE_LOWEST)
+		return try_lowest(l);
+	return CORQ_LIKELY(l->order == CORQ_LANE_FAST) ? try_cache(l) : CORQ_NONE;
 }
 
 /* The cache is empty: half of it is filled, so that the lowest slot leaves it first. */
-static CORQ_NOINLINE uint32_t
-take_fast_slow(struct corq_lane *l)
+static void
+fill_cache(struct corq_lane *l)
 {
-	uint32_t n = 0, want = CORQ_FAST_SLOTS / 2, first;
+	uint32_t n = 0, want = CORQ_FAST_SLOTS / 2, slot;
 
-	if (!has_room(l) && !corq_lane_find_room(l))
-		return CORQ_NONE;
-	corq_store_relaxed_u32(&l->line->n_fast, 0);
-	first = take_lowest(l);
-	while (n < want && has_room(l))
-		l->m->fast[want - 1 - n++] = take_lowest(l);
+	while (n < want && (slot = try_lowest(l)) != CORQ_NONE)
+		l->m->fast[want - 1 - n++] = slot;
 	for (uint32_t i = 0; i < n && n < want; i++)
 		l->m->fast[i] = l->m->fast[want - n + i];
 	corq_store_relaxed_u32(&l->line->n_fast, n);
-	return first;
 }
 
-static CORQ_ALWAYS_INLINE uint32_t
-take(struct corq_lane *l)
+static CORQ_NOINLINE uint32_t
+take_slow(struct corq_lane *l)
 {
 	uint32_t n;
 
-	if (l->order == CORQ_LANE_LOWEST) {
-		if (!has_room(l) && !corq_lane_find_room(l))
-			return CORQ_NONE;
-		return take_lowest(l);
-	}
-	n = corq_load_relaxed_u32(&l->line->n_fast) - 1;
-	if (CORQ_UNLIKELY(n >= CORQ_FAST_SLOTS))
-		return take_fast_slow(l);
-	corq_store_relaxed_u32(&l->line->n_fast, n);
-	return l->m->fast[n];
+	lane_begin(l);
+	n = try_take(l);
+	if (n != CORQ_NONE)
+		return n;
+	n = try_lowest(l); /* order fast, and the cache is empty */
+	if (n == CORQ_NONE && corq_lane_find_room(l))
+		n = try_lowest(l);
+	if (l->order == CORQ_LANE_FAST)
+		fill_cache(l);
+	return n;
 }
 
 /* Slot n, of one of the lane's blocks, is free again. */
@@ -85,18 +113,16 @@ static CORQ_ALWAYS_INLINE void
 put_bit(struct corq_lane *l, uint32_t n, uint32_t entry)
 {
 	struct corq_lane_mem *m = l->m;
-	uint32_t k = dir_number(entry), w = slot_word(n);
-	struct corq_block_sum *s = &m->sum[k];
-	uint64_t used = m->used[k][w];
+	uint32_t k = dir_number(entry);
+	uint64_t *word = &m->used[n >> CORQ_WORD_SHIFT], used = *word;
 
 	if (CORQ_UNLIKELY(!(used & slot_bit(n))))
 		return; /* it was freed by the stray bit of a lane that died */
-	m->used[k][w] = used & ~slot_bit(n);
-	s->full &= ~(1ull << w);
-	mark_room(m, k);
-	figure_add(&l->line->left, 1);
-	if (CORQ_UNLIKELY(--s->n == 0))
-		lane_emptied(l, k);
+	*word = used & ~slot_bit(n);
+	if (CORQ_UNLIKELY(used == CORQ_WORD_ALL))
+		word_has_room(m, k, slot_word(n));
+	if (CORQ_UNLIKELY(used == slot_bit(n)))
+		word_emptied(l);
 }
 
 void
@@ -119,10 +145,21 @@ corq_lane_flush(struct corq_lane *l, uint32_t keep)
 	corq_store_relaxed_u32(&l->line->n_fast, keep);
 }
 
+/* The cache is full: half of it goes. Or the lane rests. */
 static CORQ_NOINLINE void
-flush_half_slow(struct corq_lane *l)
+put_slow(struct corq_lane *l, uint32_t n, uint32_t entry)
 {
+	uint32_t at;
+
+	lane_begin(l);
+	if (l->order == CORQ_LANE_LOWEST) {
+		put_bit(l, n, entry);
+		return;
+	}
 	corq_lane_flush(l, CORQ_FAST_SLOTS / 2);
+	at = corq_load_relaxed_u32(&l->line->n_fast);
+	l->m->fast[at] = n;
+	corq_store_relaxed_u32(&l->line->n_fast, at + 1);
 }
 
 static CORQ_ALWAYS_INLINE void
@@ -135,9 +172,9 @@ put(struct corq_lane *l, uint32_t n, uint32_t entry)
 		return;
 	}
 	at = corq_load_relaxed_u32(&l->line->n_fast);
-	if (CORQ_UNLIKELY(at >= CORQ_FAST_SLOTS)) {
-		flush_half_slow(l);
-		at = corq_load_relaxed_u32(&l->line->n_fast);
+	if (CORQ_UNLIKELY(at >= CORQ_FAST_SLOTS || l->order != CORQ_LANE_FAST)) {
+		put_slow(l, n, entry);
+		return;
 	}
 	l->m->fast[at] = n;
 	corq_store_relaxed_u32(&l->line->n_fast, at + 1);
@@ -146,8 +183,11 @@ put(struct corq_lane *l, uint32_t n, uint32_t entry)
 uint32_t
 corq_lane_take(struct corq_lane *l)
 {
-	lane_poll(l);
-	return take(l);
+	uint32_t n;
+
+	if (CORQ_UNLIKELY(lane_has_news(l)) || CORQ_UNLIKELY((n = try_take(l)) == CORQ_NONE))
+		return take_slow(l);
+	return n;
 }
 
 void
@@ -166,40 +206,15 @@ is_free(const struct corq_lane *l, uint32_t n, uint64_t word)
 			   dir_is(corq_load_relaxed_u32(&l->dir[slot_block(n)]), l->tag));
 }
 
-/* A hint led to slot n, which cannot be had. A retired one stays marked, and counts no more. */
-static CORQ_NOINLINE void
-skip_slot_slow(struct corq_lane *l, uint32_t n, uint64_t word)
+/* Slot n, whose word is `word`, becomes live. */
+static CORQ_ALWAYS_INLINE corq_h
+open_slot(struct corq_lane *l, uint32_t n, uint64_t word, uint32_t conn)
 {
-	uint32_t entry = corq_load_relaxed_u32(&l->dir[slot_block(n)]);
-	struct corq_block_sum *s = &l->m->sum[dir_number(entry)];
+	struct corq_slot *slot = &l->slot[n];
+	uint64_t gen = word >> CORQ_H_SLOT_BITS;
 
-	if (!(word & CORQ_SLOT_RETIRED) || !dir_is(entry, l->tag))
-		return;
-	figure_add(&l->line->left, 1);
-	if (--s->n == 0)
-		lane_emptied(l, dir_number(entry));
-}
-
-corq_h
-corq_lane_alloc(struct corq_lane *l, uint32_t conn)
-{
-	struct corq_slot *slot;
-	uint64_t word, gen;
-	uint32_t n;
-
-	lane_poll(l);
-	for (;;) {
-		n = take(l);
-		if (CORQ_UNLIKELY(n >= l->h->n_slots))
-			return CORQ_H_NONE;
-		slot = &l->slot[n];
-		word = corq_load_relaxed_u64(&slot->word);
-		if (is_free(l, n, word))
-			break;
-		skip_slot_slow(l, n, word);
-	}
-	gen = word >> CORQ_H_SLOT_BITS;
 	gen += gen == 0; /* memory never used before */
+	figure_add(&l->line->left, UINT32_MAX);
 	corq_store_relaxed_u32(&slot->ready, 0);
 	corq_store_relaxed_u32(&slot->conn, conn);
 	corq_store_release_u64(&slot->word, /* R1 */
@@ -208,21 +223,85 @@ corq_lane_alloc(struct corq_lane *l, uint32_t conn)
 	return gen << CORQ_H_SLOT_BITS | n;
 }
 
-/*
- * Ends the life of handle h: true for one caller, whose business it is to free the slot. flags:
- * more of the slot's new word. A slot whose generations are spent is freed like any other; the lane
- * that is led to it next finds it retired.
- */
+/* A hint led to slot n, which cannot be had, and is marked as taken again. */
+static void
+skip_slot(struct corq_lane *l, uint32_t n, uint64_t word)
+{
+	uint32_t entry = corq_load_relaxed_u32(&l->dir[slot_block(n)]);
+
+	if (word & CORQ_SLOT_RETIRED && dir_is(entry, l->tag))
+		l->m->sum[dir_number(entry)].spoilt = 1;
+}
+
+static corq_h
+refuse(struct corq_lane *l)
+{
+	corq_store_relaxed_u64(&l->line->n_emfile, corq_load_relaxed_u64(&l->line->n_emfile) + 1);
+	return CORQ_H_NONE;
+}
+
+/* Within its limit? Then what others closed counts, if need be. */
+static bool
+may_open(struct corq_lane *l)
+{
+	lane_begin(l);
+	if (corq_load_relaxed_u32(&l->line->left) == 0)
+		corq_lane_fold(l, CORQ_FOLD_ALL);
+	return corq_load_relaxed_u32(&l->line->left) != 0;
+}
+
+/* n: a slot that was taken, or CORQ_NONE. */
+static CORQ_NOINLINE corq_h
+alloc_slow(struct corq_lane *l, uint32_t n, uint32_t conn)
+{
+	uint64_t word;
+
+	for (;; n = CORQ_NONE) {
+		if (n == CORQ_NONE && may_open(l))
+			n = take_slow(l);
+		if (n >= l->h->n_slots)
+			return refuse(l);
+		word = corq_load_relaxed_u64(&l->slot[n].word);
+		if (is_free(l, n, word))
+			return open_slot(l, n, word, conn);
+		skip_slot(l, n, word);
+	}
+}
+
+corq_h
+corq_lane_alloc(struct corq_lane *l, uint32_t conn)
+{
+	uint64_t word;
+	uint32_t n;
+
+	if (CORQ_UNLIKELY(lane_has_news(l) || corq_load_relaxed_u32(&l->line->left) == 0))
+		return alloc_slow(l, CORQ_NONE, conn);
+	n = try_take(l);
+	if (CORQ_UNLIKELY(n >= l->h->n_slots))
+		return alloc_slow(l, CORQ_NONE, conn);
+	word = corq_load_relaxed_u64(&l->slot[n].word);
+	if (CORQ_UNLIKELY(!is_free(l, n, word)))
+		return alloc_slow(l, n, conn);
+	return open_slot(l, n, word, conn);
+}
+
+/* The word of a slot after handle h; flags: more of it. A slot whose generations are spent is freed
+ * like any other, and the lane that is led to it next finds it retired. */
+static CORQ_ALWAYS_INLINE uint64_t
+word_after(corq_h h, uint64_t flags)
+{
+	if (CORQ_UNLIKELY(corq_h_gen(h) == CORQ_H_GEN_LAST))
+		return CORQ_H_GEN_LAST << CORQ_H_SLOT_BITS | CORQ_SLOT_RETIRED;
+	return (corq_h_gen(h) + 1) << CORQ_H_SLOT_BITS | flags;
+}
+
+/* Ends the life of handle h: true for one caller, whose business it is to free the slot. */
 static CORQ_ALWAYS_INLINE bool
 end_generation(const struct corq_lane *l, corq_h h, uint64_t flags)
 {
 	_Atomic uint64_t *word = &l->slot[corq_h_slot(h)].word;
-	uint64_t seen = corq_load_acquire_u64(word), next;
+	uint64_t seen = corq_load_acquire_u64(word), next = word_after(h, flags);
 
-	if (CORQ_LIKELY(corq_h_gen(h) != CORQ_H_GEN_LAST))
-		next = (corq_h_gen(h) + 1) << CORQ_H_SLOT_BITS | flags;
-	else
-		next = CORQ_H_GEN_LAST << CORQ_H_SLOT_BITS | CORQ_SLOT_RETIRED;
 	do {
 		if (!slot_names(seen, h))
 			return false;
@@ -232,21 +311,35 @@ end_generation(const struct corq_lane *l, corq_h h, uint64_t flags)
 	return true;
 }
 
-int
-corq_lane_close(struct corq_lane *l, corq_h h)
+static CORQ_ALWAYS_INLINE int
+close_handle(struct corq_lane *l, corq_h h)
 {
 	uint32_t n = corq_h_slot(h), entry;
 
-	lane_poll(l);
 	if (CORQ_UNLIKELY(n >= l->h->n_slots || !end_generation(l, h, 0)))
 		return -EBADF;
 	/* The block cannot move: the slot is still marked as taken. */
 	entry = corq_load_relaxed_u32(&l->dir[slot_block(n)]);
-	if (CORQ_LIKELY(dir_is(entry, l->tag)))
-		put(l, n, entry);
-	else
+	if (CORQ_UNLIKELY(!dir_is(entry, l->tag))) {
 		corq_remote_free(l->h, n);
+		return 0;
+	}
+	figure_add(&l->line->left, 1);
+	put(l, n, entry);
 	return 0;
+}
+
+static CORQ_NOINLINE int
+close_slow(struct corq_lane *l, corq_h h)
+{
+	corq_lane_news_slow(l);
+	return close_handle(l, h);
+}
+
+int
+corq_lane_close(struct corq_lane *l, corq_h h)
+{
+	return CORQ_UNLIKELY(lane_has_news(l)) ? close_slow(l, h) : close_handle(l, h);
 }
 
 int
@@ -268,7 +361,7 @@ corq_lane_turn_end(struct corq_lane *l)
 {
 	uint32_t n = l->held;
 
-	lane_poll(l);
+	lane_begin(l);
 	l->held = CORQ_NONE;
 	while (n != CORQ_NONE) {
 		struct corq_slot *slot = &l->slot[n];
@@ -277,6 +370,7 @@ corq_lane_turn_end(struct corq_lane *l)
 		corq_store_relaxed_u64(
 			&slot->word, corq_load_relaxed_u64(&slot->word) & ~CORQ_SLOT_HELD);
 		figure_add(&l->line->n_held, UINT32_MAX);
+		figure_add(&l->line->left, 1);
 		put(l, n, corq_load_relaxed_u32(&l->dir[slot_block(n)]));
 		n = next;
 	}

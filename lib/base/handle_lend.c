@@ -8,18 +8,22 @@
  * ones. When all that gives nothing it sets `wanted` at the lanes that run, and says EMFILE: it
  * never waits. The lanes asked give at their next call.
  *
- * Wanted: one lane's relaxed store, another's exchange; it carries nothing, and one that is seen
- * late is a later gift. spare: a resting lane's word for its empty blocks, in case no mail says
- * that it is worth a visit; stale, a thief finds nothing or leaves something.
+ * Wanted (R6) is announced by a bit of mail that leads to nothing else; the asked lane exchanges it
+ * for 0 (A6 <-> R6) before it gives. One that is seen late is a later gift. spare: a resting lane's
+ * word for its empty blocks, in case no mail says that it is worth a visit; stale, a thief finds
+ * nothing or leaves something.
  */
 #include "base/handle_int.h"
 
 /* ---- blocks ---- */
 
+/* A lane of one block has none to return. */
 static void
-set_keep(struct corq_lane *l)
+be_patient(struct corq_lane *l)
 {
-	l->m->keep = 1 + corq_load_relaxed_u32(&l->line->n_blocks) / 8;
+	uint32_t n = corq_load_relaxed_u32(&l->line->n_blocks);
+
+	l->m->patience = n > 1 ? (16 + n / 16) * CORQ_WORD_BITS : UINT32_MAX;
 }
 
 /* The lowest number that no block of the lane has, or CORQ_NONE. */
@@ -36,15 +40,17 @@ unused_number(const struct corq_lane_mem *m)
 static void
 cut_block(struct corq_lane *l, uint32_t k, uint32_t n)
 {
+	uint64_t *word = block_words(l, l->m->sum[k].block - 1);
+
 	for (uint32_t w = n >> CORQ_WORD_SHIFT; w < CORQ_WORD_BITS; w++) {
 		bool part = w == n >> CORQ_WORD_SHIFT;
 
-		l->m->used[k][w] =
-			part ? CORQ_WORD_ALL << (n & (CORQ_WORD_BITS - 1)) & CORQ_WORD_ALL
-			     : CORQ_WORD_ALL;
-		if (l->m->used[k][w] == CORQ_WORD_ALL)
+		word[w] = part ? CORQ_WORD_ALL << (n & (CORQ_WORD_BITS - 1)) & CORQ_WORD_ALL
+			       : CORQ_WORD_ALL;
+		if (word[w] == CORQ_WORD_ALL)
 			l->m->sum[k].full |= 1ull << w;
 	}
+	l->m->sum[k].spoilt = 1;
 }
 
 static bool
@@ -62,54 +68,83 @@ take_block(struct corq_lane *l)
 		cut_block(l, k, rest);
 	l->m->mine[k >> CORQ_WORD_SHIFT] |= 1ull << (k & (CORQ_WORD_BITS - 1));
 	mark_room(l->m, k);
-	l->m->n_empty++;
 	figure_add(&l->line->n_blocks, 1);
-	set_keep(l);
+	be_patient(l);
 	corq_store_release_u32(&l->dir[block], l->tag | k); /* R3, with the drain's exchange */
 	corq_lane_drain_block(l, k, 0);
 	return true;
 }
 
-void
-corq_lane_return_block(struct corq_lane *l, uint32_t k)
+/* Are all slots that a spoilt block's word marks taken for good? */
+static bool
+only_spoilt(const struct corq_lane *l, uint64_t word, uint32_t first)
+{
+	for (; word != 0; word &= word - 1) {
+		uint32_t n = first + low_bit(word);
+
+		if (n < l->h->n_slots &&
+			!(corq_load_relaxed_u64(&l->slot[n].word) & CORQ_SLOT_RETIRED))
+			return false;
+	}
+	return true;
+}
+
+static bool
+is_empty(const struct corq_lane *l, uint32_t k)
+{
+	uint32_t block = corq_lane_block_of(l, k);
+
+	for (uint32_t w = 0; block != CORQ_NONE && w < CORQ_WORD_BITS; w++) {
+		uint64_t word = block_words(l, block)[w];
+
+		if (word != 0 && !l->m->sum[k].spoilt)
+			return false;
+		if (!only_spoilt(l, word, block << CORQ_BLOCK_SHIFT | w << CORQ_WORD_SHIFT))
+			return false;
+	}
+	return true;
+}
+
+static void
+return_block(struct corq_lane *l, uint32_t k)
 {
 	struct corq_lane_mem *m = l->m;
-	uint32_t block = m->sum[k].block - 1;
+	uint32_t block = corq_lane_block_of(l, k);
 
-	for (uint32_t w = 0; w < CORQ_WORD_BITS; w++)
-		if (m->used[k][w] != 0)
-			m->used[k][w] = 0; /* retired, or cut */
+	for (uint32_t w = 0; block != CORQ_NONE && w < CORQ_WORD_BITS; w++)
+		if (block_words(l, block)[w] != 0)
+			block_words(l, block)[w] = 0; /* spoilt */
 	m->sum[k] = (struct corq_block_sum){0};
 	m->mine[k >> CORQ_WORD_SHIFT] &= ~(1ull << (k & (CORQ_WORD_BITS - 1)));
 	mark_no_room(m, k);
-	m->n_empty--;
 	figure_add(&l->line->n_blocks, UINT32_MAX);
-	set_keep(l);
-	/* In a resting lane's region anything may stand. */
-	if (block < l->h->n_blocks && corq_load_relaxed_u32(&l->dir[block]) == (l->tag | k))
+	if (block != CORQ_NONE)
 		corq_block_drop(l->h, block);
 }
 
-/* From the highest number down, so that what stays is low. */
+/* Returns all empty blocks but `keep`, those of the lowest numbers. */
 void
 corq_lane_return_empty(struct corq_lane *l, uint32_t keep)
 {
-	for (uint32_t k = CORQ_LANE_BLOCKS; k-- > 0 && l->m->n_empty > keep;) {
-		uint64_t mine = l->m->mine[k >> CORQ_WORD_SHIFT];
+	for (uint32_t v = 0; v < CORQ_WORD_BITS; v++)
+		for (uint64_t mine = l->m->mine[v]; mine != 0; mine &= mine - 1) {
+			uint32_t k = v << CORQ_WORD_SHIFT | low_bit(mine);
 
-		if (mine == 0)
-			k &= ~(CORQ_WORD_BITS - 1); /* none of these */
-		else if (mine >> (k & (CORQ_WORD_BITS - 1)) & 1 && l->m->sum[k].n == 0)
-			corq_lane_return_block(l, k);
-	}
+			if (!is_empty(l, k))
+				continue;
+			if (keep > 0)
+				keep--;
+			else
+				return_block(l, k);
+		}
 }
 
-/* There is one empty block too many: k. As the lane shrinks, so does what it keeps. */
+/* Some blocks became empty since the lane looked last. */
 CORQ_NOINLINE void
-corq_lane_emptied_slow(struct corq_lane *l, uint32_t k)
+corq_lane_trim_slow(struct corq_lane *l)
 {
-	corq_lane_return_block(l, k);
-	corq_lane_return_empty(l, l->m->keep);
+	corq_lane_return_empty(l, 1 + corq_load_relaxed_u32(&l->line->n_blocks) / 16);
+	be_patient(l);
 }
 
 /* ---- what others want ---- */
@@ -123,42 +158,51 @@ give(struct corq_lane *l)
 	corq_lane_return_empty(l, 0);
 }
 
-static void
-wake(struct corq_lane *l)
+void
+corq_lane_wake(struct corq_lane *l)
 {
 	uint32_t seen;
 
-	for (;;) {
+	while (l->order == CORQ_LANE_RESTING) {
 		seen = CORQ_LANE_REST;
 		if (corq_cas_acqrel_u32(&l->line->state, &seen, CORQ_LANE_RUN)) /* A5 */
-			break;
-		corq_spin(); /* a thief folds; one that died is reclaimed, and lets go */
+			l->order = l->order_awake;
+		else
+			corq_spin(); /* a thief folds; one that died is reclaimed, and lets go */
 	}
-	l->resting = false;
 }
 
 CORQ_NOINLINE void
 corq_lane_news_slow(struct corq_lane *l)
 {
-	if (l->resting)
-		wake(l);
-	if (corq_load_relaxed_u32(&l->line->wanted))
+	corq_lane_wake(l);
+	corq_lane_fold(l, 1);
+	if (corq_load_relaxed_u32(&l->line->wanted)) /* after the fold took its announcement away */
 		give(l);
-	else
-		corq_lane_fold(l, 1);
+}
+
+static bool
+has_empty(const struct corq_lane *l)
+{
+	for (uint32_t v = 0; v < CORQ_WORD_BITS; v++)
+		for (uint64_t mine = l->m->mine[v]; mine != 0; mine &= mine - 1)
+			if (is_empty(l, v << CORQ_WORD_SHIFT | low_bit(mine)))
+				return true;
+	return false;
 }
 
 void
 corq_lane_rest(struct corq_lane *l)
 {
-	if (l->resting)
+	if (l->order == CORQ_LANE_RESTING)
 		return;
-	if (corq_load_relaxed_u32(&l->line->wanted))
-		give(l);
 	corq_lane_flush(l, 0);
 	corq_lane_fold(l, CORQ_FOLD_ALL);
-	corq_store_relaxed_u32(&l->line->spare, l->m->n_empty);
-	l->resting = true;
+	if (corq_load_relaxed_u32(&l->line->wanted))
+		give(l);
+	corq_lane_trim_slow(l);
+	corq_store_relaxed_u32(&l->line->spare, has_empty(l));
+	l->order = CORQ_LANE_RESTING;
 	corq_store_release_u32(&l->line->state, CORQ_LANE_REST); /* R4 */
 }
 
@@ -185,8 +229,7 @@ visit(struct corq_lane *l, uint32_t id)
 		return;
 	v.m = (void *)(uintptr_t)corq_load_acquire_u64(&l->h->lane_at[id]);
 	if (v.m != NULL) { /* mapped in this process */
-		corq_lane_fold(&v, CORQ_FOLD_ALL);
-		corq_lane_return_empty(&v, 0);
+		give(&v);
 		corq_store_relaxed_u32(&line->spare, 0);
 	}
 	corq_store_release_u32(&line->state, CORQ_LANE_REST); /* R5 */
@@ -214,8 +257,7 @@ has_free_slots(const struct corq_lane_line *line, uint32_t blocks)
 {
 	uint32_t taken = corq_load_relaxed_u32(&line->limit) - corq_load_relaxed_u32(&line->left);
 
-	return blocks * CORQ_BLOCK_SLOTS != taken || corq_load_relaxed_u32(&line->n_fast) != 0 ||
-	       corq_load_relaxed_u64(&line->mail) != 0;
+	return blocks * CORQ_BLOCK_SLOTS != taken || corq_load_relaxed_u64(&line->mail) != 0;
 }
 
 /* Asks the lanes that have free slots, if there are any. */
@@ -231,16 +273,12 @@ ask_others(struct corq_lane *l)
 		if (id == l->id || blocks == 0 || !has_free_slots(line, blocks))
 			continue;
 		stranded = true;
-		if (corq_load_relaxed_u32(&line->wanted) == 0)
-			corq_store_relaxed_u32(&line->wanted, 1);
+		if (corq_load_relaxed_u32(&line->wanted) != 0)
+			continue;
+		corq_xchg_acqrel_u32(&line->wanted, 1);    /* R6 */
+		corq_rmw_or_acqrel_u64(&line->mail, 1ull); /* R6: news, wherever it leads */
 	}
 	return stranded;
-}
-
-static bool
-can_take(const struct corq_lane *l)
-{
-	return corq_load_relaxed_u32(&l->line->left) != 0 && l->m->top != 0;
 }
 
 /* Threads died since the lane looked last: what they took with them is found by an audit. */
@@ -255,26 +293,20 @@ audit_is_due(struct corq_lane *l)
 	return true;
 }
 
-/* After this, left and top are not 0; or the answer is EMFILE. */
+/* After this top is not 0; or the answer is EMFILE. */
 CORQ_NOINLINE bool
 corq_lane_find_room(struct corq_lane *l)
 {
-	struct corq_lane_line *line = l->line;
-
 	corq_lane_fold(l, CORQ_FOLD_ALL);
-	if (can_take(l))
-		return true;
-	if (corq_load_relaxed_u32(&line->left) != 0 &&
-		(take_block(l) || (visit_others(l) && take_block(l))))
+	if (l->m->top != 0 || take_block(l) || (visit_others(l) && take_block(l)))
 		return true;
 	if (audit_is_due(l)) {
 		corq_lane_audit(l);
-		if (can_take(l))
+		if (l->m->top != 0)
 			return true;
 	}
-	if (corq_load_relaxed_u32(&line->left) != 0 && ask_others(l))
+	if (ask_others(l))
 		corq_store_relaxed_u64(
-			&line->n_starved, corq_load_relaxed_u64(&line->n_starved) + 1);
-	corq_store_relaxed_u64(&line->n_emfile, corq_load_relaxed_u64(&line->n_emfile) + 1);
+			&l->line->n_starved, corq_load_relaxed_u64(&l->line->n_starved) + 1);
 	return false;
 }

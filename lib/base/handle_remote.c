@@ -46,28 +46,8 @@ corq_remote_free(struct corq_handles *h, uint32_t n)
 	corq_rmw_or_acqrel_u64(&line->mail, 1ull << v); /* R2 */
 }
 
-/* Slots `bits` of word w of block k are free. */
-static void
-free_bits(struct corq_lane *l, uint32_t k, uint32_t w, uint64_t bits)
-{
-	struct corq_lane_mem *m = l->m;
-	struct corq_block_sum *s = &m->sum[k];
-	uint32_t n;
-
-	bits &= m->used[k][w];
-	n = CORQ_MIN((uint32_t)__builtin_popcountll(bits), s->n);
-	if (n == 0)
-		return;
-	m->used[k][w] &= ~bits;
-	s->full &= ~(1ull << w);
-	mark_room(m, k);
-	figure_add(&l->line->left, n);
-	s->n -= n;
-}
-
-/* Is number k of the lane a block that the directory gives it? Its number there, or CORQ_NONE. */
-static uint32_t
-block_of(const struct corq_lane *l, uint32_t k)
+uint32_t
+corq_lane_block_of(const struct corq_lane *l, uint32_t k)
 {
 	uint32_t block = l->m->sum[k].block - 1;
 
@@ -76,33 +56,47 @@ block_of(const struct corq_lane *l, uint32_t k)
 	return block;
 }
 
+/* Slots `bits` of word w of the lane's block k, in the directory `block`, are free. */
+static void
+free_bits(struct corq_lane *l, uint32_t k, uint32_t block, uint32_t w, uint64_t bits)
+{
+	uint64_t *word = &block_words(l, block)[w];
+
+	bits &= *word;
+	if (bits == 0)
+		return; /* announced twice, or a stray bit */
+	*word &= ~bits;
+	l->m->sum[k].full &= ~(1ull << w);
+	mark_room(l->m, k);
+	figure_add(&l->line->left, (uint32_t)__builtin_popcountll(bits));
+	if (*word == 0)
+		word_emptied(l);
+}
+
 /* words: besides those that are announced. */
 void
 corq_lane_drain_block(struct corq_lane *l, uint32_t k, uint64_t words)
 {
-	uint32_t block = block_of(l, k);
+	uint32_t block = corq_lane_block_of(l, k);
 	struct corq_remote *r;
-	bool was_empty;
 
 	if (block == CORQ_NONE)
 		return;
 	r = &l->h->remote[block];
-	was_empty = l->m->sum[k].n == 0;
 	words |= corq_xchg_acqrel_u64(&r->some, 0); /* A2, R3 */
 	while (words != 0) {
 		uint32_t w = low_bit(words);
 
 		words &= words - 1;
-		free_bits(l, k, w, corq_xchg_acqrel_u64(&r->word[w], 0)); /* A2 */
+		free_bits(l, k, block, w, corq_xchg_acqrel_u64(&r->word[w], 0)); /* A2 */
 	}
-	if (!was_empty && l->m->sum[k].n == 0)
-		lane_emptied(l, k);
 }
 
 void
 corq_lane_fold(struct corq_lane *l, uint32_t max_blocks)
 {
 	struct corq_lane_line *line = l->line;
+	bool led_nowhere = false;
 	uint64_t mail;
 
 	while (max_blocks-- > 0 && (mail = corq_load_acquire_u64(&line->mail)) != 0) {
@@ -111,21 +105,25 @@ corq_lane_fold(struct corq_lane *l, uint32_t max_blocks)
 
 		corq_rmw_and_acqrel_u64(&line->mail, ~bit); /* A2 */
 		map = corq_load_relaxed_u64(&line->map[v]);
-		if (map == 0)
-			continue; /* announced twice */
+		if (map == 0) { /* announced twice; or wanted, which is not to be lost here */
+			led_nowhere = true;
+			continue;
+		}
 		i = low_bit(map);
 		map = corq_rmw_and_acqrel_u64(&line->map[v], ~(1ull << i)); /* A2 */
 		if (map & ~(1ull << i))
 			corq_rmw_or_acqrel_u64(&line->mail, bit);
 		corq_lane_drain_block(l, v << CORQ_WORD_SHIFT | i, 0);
 	}
+	if (led_nowhere && corq_load_relaxed_u32(&line->wanted))
+		corq_rmw_or_acqrel_u64(&line->mail, 1ull); /* the lane's next call gives */
 }
 
 /* ---- audit ---- */
 
-/* Word w of block k as the slots say; how many of its slots are live or held. */
+/* A word of used as the slots from `first` on say; how many of them are live or held. */
 static uint32_t
-audit_word(struct corq_lane *l, uint32_t k, uint32_t w, uint32_t first)
+audit_word(struct corq_lane *l, uint64_t *at, uint32_t first)
 {
 	uint64_t used = 0;
 	uint32_t n = 0;
@@ -140,27 +138,29 @@ audit_word(struct corq_lane *l, uint32_t k, uint32_t w, uint32_t first)
 		used |= 1ull << b;
 		n += (word & CORQ_SLOT_RETIRED) == 0;
 	}
-	if (l->m->used[k][w] != used)
-		l->m->used[k][w] = used;
-	if (used == CORQ_WORD_ALL)
-		l->m->sum[k].full |= 1ull << w;
+	if (*at != used)
+		*at = used;
 	return n;
 }
 
 static uint32_t
 audit_block(struct corq_lane *l, uint32_t k)
 {
-	uint32_t block = block_of(l, k), n = 0;
+	uint32_t block = corq_lane_block_of(l, k), n = 0;
 	struct corq_block_sum *s = &l->m->sum[k];
 
 	mark_no_room(l->m, k);
 	if (block == CORQ_NONE)
 		return 0;
 	s->full = 0;
-	for (uint32_t w = 0; w < CORQ_WORD_BITS; w++)
-		n += audit_word(l, k, w, block << CORQ_BLOCK_SHIFT | w << CORQ_WORD_SHIFT);
-	s->n = n;
-	l->m->n_empty += n == 0;
+	for (uint32_t w = 0; w < CORQ_WORD_BITS; w++) {
+		uint64_t *at = &block_words(l, block)[w];
+
+		n += audit_word(l, at, block << CORQ_BLOCK_SHIFT | w << CORQ_WORD_SHIFT);
+		if (*at == CORQ_WORD_ALL)
+			s->full |= 1ull << w;
+	}
+	s->spoilt = 1; /* perhaps: whoever needs to know looks */
 	if (s->full != CORQ_WORD_ALL)
 		mark_room(l->m, k);
 	return n;
@@ -177,14 +177,13 @@ corq_lane_audit(struct corq_lane *l)
 {
 	uint32_t n = 0;
 
+	lane_begin(l);
 	corq_lane_flush(l, 0);
 	for (uint32_t k = 0; k < CORQ_LANE_BLOCKS; k++)
 		if (has_number(l, k))
 			corq_lane_drain_block(l, k, CORQ_WORD_ALL);
-	l->m->n_empty = 0;
 	for (uint32_t k = 0; k < CORQ_LANE_BLOCKS; k++)
 		if (has_number(l, k))
 			n += audit_block(l, k);
 	corq_store_relaxed_u32(&l->line->left, corq_load_relaxed_u32(&l->line->limit) - n);
-	corq_lane_return_empty(l, l->m->keep);
 }

@@ -48,7 +48,7 @@ layout(struct layout *l, void *mem, const struct corq_tcp_config *c)
 	l->chunks = carve(&m, corq_chunks_bytes(c->n_chunk));
 	l->handles = carve(&m, corq_handles_size(c->max_conns, 1));
 	l->lane = carve(&m, sizeof(struct corq_lane) + sizeof(struct corq_handles));
-	l->lane_mem = carve(&m, corq_lane_size());
+	l->lane_mem = carve(&m, corq_lane_size(c->max_conns));
 	l->ports = carve(&m, corq_ports_bytes(c->n_dests));
 	l->isn = carve(&m, corq_isn_bytes(c->isn_cache));
 	l->replies = carve(&m, CORQ_URGENT_MAX * sizeof(struct corq_reply));

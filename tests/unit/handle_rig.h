@@ -64,7 +64,7 @@ rig_attach(struct rig *r, uint32_t i, struct corq_lane_config c)
 	struct corq_lane *l = &r->lane[i];
 
 	rig_unmap(&r->region[i]);
-	r->region[i] = rig_map(corq_lane_size());
+	r->region[i] = rig_map(corq_lane_size(r->h.n_slots));
 	assert_int_equal(
 		corq_lane_attach(l, h, i % 2 ? r->region[i].far : r->region[i].near, &c), 0);
 	corq_store_release_u64(

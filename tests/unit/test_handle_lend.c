@@ -283,8 +283,8 @@ lane_numbers_run_out(void **state)
 
 	(void)state;
 	start(4, 3);
-	m = aligned_alloc(CORQ_CACHELINE, corq_lane_size());
-	memset(m, 0, corq_lane_size());
+	m = aligned_alloc(CORQ_CACHELINE, corq_lane_size(4 * B));
+	memset(m, 0, corq_lane_size(4 * B));
 	assert_int_equal(corq_lane_attach(&l, &rig.h, m, &(struct corq_lane_config){0}), -EUSERS);
 	corq_lane_detach(&lane[1]);
 	assert_int_equal(corq_lane_attach(&l, &rig.h, m, &(struct corq_lane_config){0}), 0);

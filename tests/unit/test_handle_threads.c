@@ -81,16 +81,16 @@ static void
 begin_again(struct worker *w, struct corq_rand *r)
 {
 	struct corq_lane *l = &rig.lane[w->id];
-	struct corq_lane_config c = {.order = l->order};
+	struct corq_lane_config c = {.order = l->order_awake};
 
 	if (corq_rand_below(r, 2)) {
 		corq_lane_detach(l);
 	} else {
-		corq_lane_close(l, CORQ_H_NONE); /* comes back from rest: no thief is there */
+		corq_lane_wake(l); /* no thief is there */
 		w->bad += !corq_lane_died(l->h, l->id);
 		corq_lane_reclaim(l->h, l->id, l->id); /* or another lane does */
 	}
-	memset(rig.region[w->id].near, 0, sizeof(struct corq_lane_mem));
+	memset(rig.region[w->id].near, 0, rig.region[w->id].size);
 	while (corq_lane_attach(l, &rig.h, rig.region[w->id].near, &c) != 0)
 		sched_yield(); /* not reclaimed yet */
 }
@@ -111,7 +111,7 @@ work(void *arg)
 			close_one(w, &r, what & 1 ? world.box : world.copy);
 		else if (what < 99 || !world.chaos)
 			corq_lane_rest(&rig.lane[w->id]);
-		else if (corq_rand_below(&r, 40) == 0)
+		else if (corq_rand_below(&r, 100) == 0)
 			begin_again(w, &r);
 	}
 	corq_lane_rest(&rig.lane[w->id]);
@@ -160,7 +160,7 @@ run(uint32_t steps, enum corq_lane_order order, uint64_t seed, bool chaos)
 		if (chaos && i % 2) { /* lanes change their numbers: all in one view */
 			corq_lane_detach(&rig.lane[i]);
 			rig_unmap(&rig.region[i]);
-			rig.region[i] = rig_map(corq_lane_size());
+			rig.region[i] = rig_map(corq_lane_size(SLOTS));
 			assert_int_equal(corq_lane_attach(&rig.lane[i], &rig.h, rig.region[i].near,
 						 &(struct corq_lane_config){.order = order}),
 				0);
