@@ -32,20 +32,25 @@ enum corq_close_policy {
 };
 
 struct corq_config {
-	const char *dev;       /* "loop" (default), "memif:ROLE,SOCKET", "veth:IF" */
-	const char *ip;        /* "A[-B]/len": our address or range; default by device */
-	const char *peer_ip;   /* loop only: the server side's address or range */
-	const char *gw;        /* next hop off-link, or NULL */
-	const char *mac;       /* "xx:xx:xx:xx:xx:xx" or NULL: the device's */
-	const char *name;      /* instance name (file prefix), or NULL */
-	unsigned mtu;          /* 0: the device's, at most 1500 unless it has more */
-	unsigned cores;        /* 0: 1. On loop: each side has this many; see loop_one_core */
-	bool loop_one_core;    /* loop: both ends on one core */
-	bool share_cpus;       /* more cores than CPUs is allowed (slow: for tests) */
-	bool no_huge;          /* do not even look for huge pages */
-	bool busy_poll;        /* an idle core spins and never sleeps */
-	bool verbose;          /* let DPDK's own log through */
+	const char *dev;     /* "loop" (default), "memif:ROLE,SOCKET", "veth:IF"; "none": no device
+				and no core, for handles alone */
+	const char *ip;      /* "A[-B]/len": our address or range; default by device */
+	const char *peer_ip; /* loop only: the server side's address or range */
+	const char *gw;      /* next hop off-link, or NULL */
+	const char *mac;     /* "xx:xx:xx:xx:xx:xx" or NULL: the device's */
+	const char *name;    /* instance name (file prefix), or NULL */
+	unsigned mtu;        /* 0: the device's, at most 1500 unless it has more */
+	unsigned cores;      /* 0: 1. On loop: each side has this many; see loop_one_core */
+	bool loop_one_core;  /* loop: both ends on one core */
+	bool share_cpus;     /* more cores than CPUs is allowed (slow: for tests) */
+	bool no_huge;        /* do not even look for huge pages */
+	bool busy_poll;      /* an idle core spins and never sleeps */
+	bool verbose;        /* let DPDK's own log through */
 	char *const *eal_args; /* arguments after "--", NULL-terminated, or NULL */
+
+	/* Sockets of <corq/socket.h> that can be open at once; 0: 1048576, at most 2^26. Dealt in
+	 * blocks of 4096, so that a thread has one at least. */
+	uint32_t max_handles;
 
 	uint32_t max_conns;     /* a core; 0: 65536 */
 	uint32_t max_time_wait; /* records a core; 0: 4 * max_conns */
