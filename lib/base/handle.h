@@ -22,12 +22,13 @@
  *     So the lowest free slot is four counts of trailing zeros away, with "lowest" by the lane's
  *     own numbering of its blocks, as of its last fold.
  *   everyone (global region)
- *     dir[block]         lane and number within the lane, or 0: free. Written by the lane that
- *                        takes or returns it. Stale: the free is announced to a lane that looks,
- *                        finds a block that is not its own or no bits, and goes on
- *     taken              bit: block is lent. Truth of lending: set by one fetch-or, whose winner
- *                        owns the block
- *     n_free             at least the number of clear bits of taken
+ *     dir[block]         lane and number within the lane, or 0: free. Truth of lending: changed
+ *                        from 0 by compare-and-swap, whose winner owns the block. Stale: the free
+ *                        is announced to a lane that looks, finds a block that is not its own or no
+ *                        bits, and goes on
+ *     taken              bit: block is lent. Clear for a lent block: it is just being taken or
+ *                        dropped, or a thread died there
+ *     n_free             at least the number of clear bits of taken that the directory agrees with
  *     remote[block]      word[w] bit b: slot was freed by another thread; some bit w: word[w] has
  *                        bits. lane line: map[v] bit k: block k has `some`; mail bit v: map[v]
  *

@@ -76,8 +76,9 @@ slot_names(uint64_t word, corq_h h)
 	return (word & CORQ_SLOT_LIVE) && (word ^ h) >> CORQ_H_SLOT_BITS == 0;
 }
 
-/* handle_region.c: takes a block that nobody has, looking from block `from` on; or CORQ_NONE. */
-uint32_t corq_block_grab(struct corq_handles *h, uint32_t from);
+/* handle_region.c: takes a block that nobody has, looking from block `from` on; or CORQ_NONE.
+ * entry: what the directory holds for it from now on. */
+uint32_t corq_block_grab(struct corq_handles *h, uint32_t from, uint32_t entry);
 void corq_block_drop(struct corq_handles *h, uint32_t block);
 
 /* handle_lane.c: moves all but `keep` cached slots of order `fast` to the maps. */

@@ -108,6 +108,13 @@ take_slow(struct corq_lane *l)
 	return n;
 }
 
+/* A late bit freed a slot that was not free, and was counted; now the slot is met. */
+static CORQ_NOINLINE void
+uncount_stray(struct corq_lane *l)
+{
+	figure_add(&l->line->left, UINT32_MAX);
+}
+
 /* Slot n, of one of the lane's blocks, is free again. */
 static CORQ_ALWAYS_INLINE void
 put_bit(struct corq_lane *l, uint32_t n, uint32_t entry)
@@ -116,8 +123,10 @@ put_bit(struct corq_lane *l, uint32_t n, uint32_t entry)
 	uint32_t k = dir_number(entry);
 	uint64_t *word = &m->used[n >> CORQ_WORD_SHIFT], used = *word;
 
-	if (CORQ_UNLIKELY(!(used & slot_bit(n))))
-		return; /* it was freed by the stray bit of a lane that died */
+	if (CORQ_UNLIKELY(!(used & slot_bit(n)))) {
+		uncount_stray(l);
+		return;
+	}
 	*word = used & ~slot_bit(n);
 	if (CORQ_UNLIKELY(used == CORQ_WORD_ALL))
 		word_has_room(m, k, slot_word(n));
@@ -229,8 +238,12 @@ skip_slot(struct corq_lane *l, uint32_t n, uint64_t word)
 {
 	uint32_t entry = corq_load_relaxed_u32(&l->dir[slot_block(n)]);
 
-	if (word & CORQ_SLOT_RETIRED && dir_is(entry, l->tag))
+	if (!dir_is(entry, l->tag))
+		return;
+	if (word & CORQ_SLOT_RETIRED)
 		l->m->sum[dir_number(entry)].spoilt = 1;
+	else
+		uncount_stray(l);
 }
 
 static corq_h
@@ -324,8 +337,8 @@ close_handle(struct corq_lane *l, corq_h h)
 		corq_remote_free(l->h, n);
 		return 0;
 	}
+	put(l, n, entry); /* first: a thief may write the figures of a lane that rests */
 	figure_add(&l->line->left, 1);
-	put(l, n, entry);
 	return 0;
 }
 

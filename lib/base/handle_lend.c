@@ -60,7 +60,7 @@ take_block(struct corq_lane *l)
 
 	if (k == CORQ_NONE)
 		return false;
-	block = corq_block_grab(l->h, l->first);
+	block = corq_block_grab(l->h, l->first, l->tag | k); /* R3, with the drain's exchange */
 	if (block == CORQ_NONE)
 		return false;
 	l->m->sum[k] = (struct corq_block_sum){.block = block + 1};
@@ -70,7 +70,6 @@ take_block(struct corq_lane *l)
 	mark_room(l->m, k);
 	figure_add(&l->line->n_blocks, 1);
 	be_patient(l);
-	corq_store_release_u32(&l->dir[block], l->tag | k); /* R3, with the drain's exchange */
 	corq_lane_drain_block(l, k, 0);
 	return true;
 }
@@ -92,12 +91,16 @@ only_spoilt(const struct corq_lane *l, uint64_t word, uint32_t first)
 static bool
 is_empty(const struct corq_lane *l, uint32_t k)
 {
-	uint32_t block = corq_lane_block_of(l, k);
+	const struct corq_block_sum *s = &l->m->sum[k];
+	uint32_t block;
 
+	if (s->full != 0 && !s->spoilt)
+		return false;
+	block = corq_lane_block_of(l, k);
 	for (uint32_t w = 0; block != CORQ_NONE && w < CORQ_WORD_BITS; w++) {
 		uint64_t word = block_words(l, block)[w];
 
-		if (word != 0 && !l->m->sum[k].spoilt)
+		if (word != 0 && !s->spoilt)
 			return false;
 		if (!only_spoilt(l, word, block << CORQ_BLOCK_SHIFT | w << CORQ_WORD_SHIFT))
 			return false;

@@ -3,7 +3,9 @@
  * handle_region.c - the global region: its layout, views of it, and the blocks that nobody has.
  *
  * Layout and views are the control side's business. Blocks are grabbed and dropped by any lane's
- * thread: one fetch-or or fetch-and of the `taken` map, once in 4096 handles at most.
+ * thread, once in 4096 handles at most. The directory is the truth; `taken` is a hint that is never
+ * set for a block that nobody has: so whatever a thread that dies half way leaves, the block stands
+ * in the directory under a lane, and comes back by that lane's reclaimer or its audit.
  */
 #include "base/handle_int.h"
 
@@ -140,44 +142,43 @@ free_blocks(const struct corq_handles *h, uint32_t i, uint32_t from)
 	return from / 64 > i ? 0 : bits;
 }
 
-/* The first free block from `from` on, ours by the fetch-or that set its bit. */
+/* The first free block from `from` on, ours by the compare-and-swap of its entry. */
 static uint32_t
-grab_from(struct corq_handles *h, uint32_t from)
+grab_from(struct corq_handles *h, uint32_t from, uint32_t entry)
 {
 	uint32_t words = (h->n_blocks + 63) / 64;
 
 	for (uint32_t i = from / 64; i < words; i++) {
-		uint64_t bits;
+		for (uint64_t bits = free_blocks(h, i, from); bits != 0; bits &= bits - 1) {
+			uint32_t block = i * 64 + (uint32_t)__builtin_ctzll(bits), nobody = 0;
 
-		while ((bits = free_blocks(h, i, from)) != 0) {
-			uint64_t bit = bits & -bits;
-
-			if (corq_rmw_or_acqrel_u64(&h->taken[i], bit) & bit)
-				continue; /* another lane was faster */
+			if (!corq_cas_acqrel_u32(&h->dir[block], &nobody, entry)) /* R3 */
+				continue; /* another lane was faster, or is about to drop it */
+			corq_rmw_or_acqrel_u64(&h->taken[i], bits & -bits);
 			corq_rmw_add_relaxed_u32(&h->head->n_free, UINT32_MAX);
-			return i * 64 + (uint32_t)__builtin_ctzll(bit);
+			return block;
 		}
 	}
 	return CORQ_NONE;
 }
 
 uint32_t
-corq_block_grab(struct corq_handles *h, uint32_t from)
+corq_block_grab(struct corq_handles *h, uint32_t from, uint32_t entry)
 {
 	uint32_t block;
 
 	if (corq_load_relaxed_u32(&h->head->n_free) == 0)
 		return CORQ_NONE;
-	block = grab_from(h, from);
-	return block == CORQ_NONE && from != 0 ? grab_from(h, 0) : block;
+	block = grab_from(h, from, entry);
+	return block == CORQ_NONE && from != 0 ? grab_from(h, 0, entry) : block;
 }
 
 void
 corq_block_drop(struct corq_handles *h, uint32_t block)
 {
-	corq_store_release_u32(&h->dir[block], 0);
 	corq_rmw_add_relaxed_u32(&h->head->n_free, 1); /* before the bit: never below */
 	corq_rmw_and_acqrel_u64(&h->taken[block / 64], ~(1ull << block % 64));
+	corq_store_release_u32(&h->dir[block], 0); /* last: until then it is somebody's */
 }
 
 int

@@ -172,6 +172,24 @@ has_number(const struct corq_lane *l, uint32_t k)
 	return l->m->mine[k >> CORQ_WORD_SHIFT] >> (k & (CORQ_WORD_BITS - 1)) & 1;
 }
 
+/* Blocks that the directory gives to the lane, and its table has not: a thief died while it
+ * returned them. */
+static void
+audit_directory(struct corq_lane *l)
+{
+	uint32_t n = 0;
+
+	for (uint32_t block = 0; block < l->h->n_blocks; block++) {
+		uint32_t entry = corq_load_relaxed_u32(&l->dir[block]);
+
+		if (dir_is(entry, l->tag) && corq_lane_block_of(l, dir_number(entry)) != block)
+			corq_block_drop(l->h, block);
+	}
+	for (uint32_t v = 0; v < CORQ_WORD_BITS; v++)
+		n += (uint32_t)__builtin_popcountll(l->m->mine[v]);
+	corq_store_relaxed_u32(&l->line->n_blocks, n);
+}
+
 void
 corq_lane_audit(struct corq_lane *l)
 {
@@ -179,6 +197,9 @@ corq_lane_audit(struct corq_lane *l)
 
 	lane_begin(l);
 	corq_lane_flush(l, 0);
+	for (uint32_t v = 0; v < CORQ_WORD_BITS; v++) /* without mail they hide what comes next */
+		corq_xchg_acqrel_u64(&l->line->map[v], 0);
+	audit_directory(l);
 	for (uint32_t k = 0; k < CORQ_LANE_BLOCKS; k++)
 		if (has_number(l, k))
 			corq_lane_drain_block(l, k, CORQ_WORD_ALL);
