@@ -52,7 +52,7 @@ headers()
 	include=$(dirname "$(find "$dest" -type d -path '*/include/corq')")
 	[ -d "$include/corq" ] || fail "no include/corq in $(find "$dest" | head)"
 	all=$(cd "$include" && ls corq/*.h)
-	[ "$(echo $all)" = "corq/core.h corq/hist.h corq/instance.h corq/types.h" ] ||
+	[ "$(echo $all)" = "corq/core.h corq/hist.h corq/instance.h corq/socket.h corq/types.h" ] ||
 		fail "the public headers are: $all"
 	for header in $all; do
 		printf '#include <%s>\n#include <%s>\nint only_%d(void);\nint only_%d(void) { return 0; }\n' \

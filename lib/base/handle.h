@@ -44,9 +44,9 @@
  * in `some` (A3), and a lane that takes a block writes the directory first (R3), then drains the
  * block: whichever comes second sees the other.
  *
- * A block goes back when it is empty, with hysteresis: the lane looks when as many words became 0
- * as 16 blocks and a sixteenth of its blocks have, and keeps some empty ones (1 and a sixteenth).
- * It keeps none when a starving lane asked (`wanted`).
+ * A block goes back when it is empty, with hysteresis: the lane looks when as many words of blocks
+ * without a full word became 0 as 32 and an eighth of its blocks, and keeps some empty ones (1 and a
+ * sixteenth). It keeps none when a starving lane asked (`wanted`).
  *
  * Folding is the owner's: at each call that finds mail, at a core's turn, before it rests, at
  * detach. A lane whose thread rests says so in its state word, and a starving lane may then fold
@@ -183,7 +183,7 @@ struct corq_block_sum {
 /* Touched by the lane's thread alone, or by a thief while that rests. */
 struct corq_lane_mem {
 	uint64_t top;
-	uint32_t patience; /* words that may become 0 before it looks for empty blocks to return */
+	uint32_t patience; /* words that may become 0 before it looks for blocks to return */
 	uint64_t room[CORQ_WORD_BITS];
 	uint32_t fast[CORQ_FAST_SLOTS];
 	uint64_t mine[CORQ_WORD_BITS]; /* bit k: sum[k].block != 0 */

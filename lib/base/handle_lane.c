@@ -131,7 +131,7 @@ put_bit(struct corq_lane *l, uint32_t n, uint32_t entry)
 	if (CORQ_UNLIKELY(used == CORQ_WORD_ALL))
 		word_has_room(m, k, slot_word(n));
 	if (CORQ_UNLIKELY(used == slot_bit(n)))
-		word_emptied(l);
+		word_emptied(l, k);
 }
 
 void

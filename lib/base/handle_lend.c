@@ -23,7 +23,7 @@ be_patient(struct corq_lane *l)
 {
 	uint32_t n = corq_load_relaxed_u32(&l->line->n_blocks);
 
-	l->m->patience = n > 1 ? (16 + n / 16) * CORQ_WORD_BITS : UINT32_MAX;
+	l->m->patience = n > 1 ? 32 + n / 8 : UINT32_MAX;
 }
 
 /* The lowest number that no block of the lane has, or CORQ_NONE. */

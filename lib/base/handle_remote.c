@@ -70,7 +70,7 @@ free_bits(struct corq_lane *l, uint32_t k, uint32_t block, uint32_t w, uint64_t 
 	mark_room(l->m, k);
 	figure_add(&l->line->left, (uint32_t)__builtin_popcountll(bits));
 	if (*word == 0)
-		word_emptied(l);
+		word_emptied(l, k);
 }
 
 /* words: besides those that are announced. */
