@@ -38,7 +38,7 @@ enum {
 	QUIET_MAX = 100000
 };
 
-uint32_t m_buffer = 8;
+uint32_t m_buffer = 16;
 bool m_learnt;
 char m_violation[400];
 struct m_event m_last;
@@ -125,6 +125,7 @@ static void
 resume(struct thread *t)
 {
 	memset(stack[index_of(t)], 0, (size_t)((uint8_t *)t->sp - stack[index_of(t)]));
+	world_before_run(index_of(t));
 	quiet = 0;
 	cur = t;
 	xp_switch(&search_sp, t->sp);
@@ -215,8 +216,7 @@ note(const struct thread *t, const volatile void *p, bool writes)
 	s->readers |= me;
 	if (writes)
 		s->writers |= me;
-	if ((s->readers != readers || s->writers != writers) && s->readers != me &&
-		s->writers != 0)
+	if ((s->readers != readers || s->writers != writers) && s->readers != me && s->writers != 0)
 		m_learnt = true;
 	return s;
 }
@@ -304,49 +304,52 @@ xp_store(volatile void *p, uint32_t size, uint64_t v, const char *where)
 	t->store[t->n_stores++] = (struct store){p, v, where, size};
 }
 
-static void
+/* True: it was visible, and stands in m_last. */
+static bool
 before_rmw(enum m_kind kind, const volatile void *p, uint32_t size, const char *where)
 {
 	struct sharing *share = note(cur, p, true);
 
 	count_quiet();
-	if (cur->n_stores != 0 || !nobody_else_looks(cur, share))
-		stand_before(kind, p, size, where);
+	if (cur->n_stores == 0 && nobody_else_looks(cur, share))
+		return false;
+	stand_before(kind, p, size, where);
+	return true;
 }
 
 uint64_t
 xp_rmw(volatile void *p, uint32_t size, enum xp_rmw what, uint64_t v, const char *where)
 {
-	uint64_t old;
+	bool visible = cur != NULL && before_rmw(M_RMW, p, size, where);
+	uint64_t old = memory(p, size);
 
-	if (cur != NULL)
-		before_rmw(M_RMW, p, size, where);
-	old = memory(p, size);
 	v = what == XP_XCHG ? v : what == XP_ADD ? old + v : what == XP_OR ? old | v : old & v;
 	if (size == 4)
 		v = (uint32_t)v;
 	write_memory(p, size, v);
-	m_last.before = old;
-	m_last.after = v;
+	if (visible) {
+		m_last.before = old;
+		m_last.after = v;
+	}
 	return old;
 }
 
 bool
 xp_cas(volatile void *p, uint32_t size, void *expect, uint64_t v, const char *where)
 {
-	uint64_t old, expected = memory(expect, size);
+	bool visible = cur != NULL && before_rmw(M_CAS, p, size, where), stores;
+	uint64_t old = memory(p, size);
 
-	if (cur != NULL)
-		before_rmw(M_CAS, p, size, where);
-	old = memory(p, size);
-	m_last.before = m_last.after = old;
-	if (old != expected) {
+	stores = old == memory(expect, size);
+	if (stores)
+		write_memory(p, size, v);
+	else
 		memcpy(expect, &old, size);
-		return false;
+	if (visible) {
+		m_last.before = old;
+		m_last.after = stores ? v : old;
 	}
-	m_last.after = v;
-	write_memory(p, size, v);
-	return true;
+	return stores;
 }
 
 void

@@ -80,11 +80,11 @@ struct m_step {
 	uint8_t a, b;
 };
 
-extern uint32_t m_buffer;       /* stores a buffer holds */
-extern bool m_learnt;           /* see above */
-extern char m_violation[400];   /* what is wrong, or "" */
-extern struct m_event m_last;   /* the last transition */
-extern uint64_t m_transitions;  /* in all; also a sign of life */
+extern uint32_t m_buffer;      /* stores a buffer holds */
+extern bool m_learnt;          /* see above */
+extern char m_violation[400];  /* what is wrong, or "" */
+extern struct m_event m_last;  /* the last transition */
+extern uint64_t m_transitions; /* in all; also a sign of life */
 
 /* Begins anew: n threads with these steps, none has started. killable: a bit a thread that may die
  * at any point. */
@@ -113,7 +113,8 @@ uint64_t m_memory(const volatile void *p, uint32_t size);
 /* The state breaks a rule. From any context; does not come back. */
 _Noreturn void m_violate(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Given by the world: called after a thread ran. */
+/* Given by the world: called around each piece of a thread's run. */
+void world_before_run(uint32_t t);
 void world_after_run(uint32_t t);
 
 /* Given by the search: takes over after a violation, on the main stack. */
