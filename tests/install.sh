@@ -137,7 +137,7 @@ library()
 	libs=$(pkg-config --cflags --libs corq)
 	# As our own programs do it: corq linked in, DPDK shared (Debian's static DPDK wants the
 	# development files of all that its drivers use).
-	static="$(pkg-config --cflags corq) -L$libdir -l:libcorq.a $(pkg-config --libs libdpdk) -pthread"
+	static="$(pkg-config --cflags corq) -L$libdir -l:libcorq.a $(pkg-config --libs libdpdk numa) -pthread"
 	write_program
 	runs c-shared "$libdir" cc $flags "$tmp/program.c" $libs
 	runs c-static "" cc $flags "$tmp/program.c" $static

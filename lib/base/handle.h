@@ -44,9 +44,9 @@
  * in `some` (A3), and a lane that takes a block writes the directory first (R3), then drains the
  * block: whichever comes second sees the other.
  *
- * A block goes back when it is empty, with hysteresis: the lane looks when as many words of blocks
- * without a full word became 0 as 32 and an eighth of its blocks, and keeps some empty ones (1 and a
- * sixteenth). It keeps none when a starving lane asked (`wanted`).
+ * A block goes back when it is empty, with hysteresis: the lane looks when as many words became 0
+ * as 32 and an eighth of its blocks have, and keeps some empty ones (1 and a sixteenth). It keeps
+ * none when a starving lane asked (`wanted`).
  *
  * Folding is the owner's: at each call that finds mail, at a core's turn, before it rests, at
  * detach. A lane whose thread rests says so in its state word, and a starving lane may then fold
@@ -176,7 +176,7 @@ struct corq_handles {
 
 struct corq_block_sum {
 	uint64_t full;
-	uint32_t block;  /* number in the directory + 1, or 0: no such block */
+	uint32_t first;  /* its first word in used; counts if `mine` says that there is a block */
 	uint32_t spoilt; /* some slots are taken for good: retired, or past the region's end */
 };
 
@@ -186,7 +186,7 @@ struct corq_lane_mem {
 	uint32_t patience; /* words that may become 0 before it looks for blocks to return */
 	uint64_t room[CORQ_WORD_BITS];
 	uint32_t fast[CORQ_FAST_SLOTS];
-	uint64_t mine[CORQ_WORD_BITS]; /* bit k: sum[k].block != 0 */
+	uint64_t mine[CORQ_WORD_BITS]; /* bit k: the lane has a block k */
 	struct corq_block_sum sum[CORQ_LANE_BLOCKS];
 	CORQ_ALIGNED_LINE uint64_t used[]; /* of all the region's blocks; touched for its own */
 };
@@ -204,6 +204,7 @@ struct corq_lane {
 	struct corq_slot *slot;
 	_Atomic uint32_t *dir;
 	struct corq_handles *h;
+	uint32_t n_words; /* of used */
 	uint32_t id;
 	uint32_t tag; /* what the directory holds for its blocks, number 0 */
 	uint32_t

@@ -74,6 +74,7 @@ corq_lane_attach(struct corq_lane *l, struct corq_handles *h, struct corq_lane_m
 		.order_awake = c->order,
 		.owner = c->owner,
 		.held = CORQ_NONE};
+	l->n_words = h->n_blocks << CORQ_WORD_SHIFT;
 	l->first = corq_handles_first_block(h, CORQ_MIN(c->node, h->n_nodes - 1));
 	l->epoch = corq_load_acquire_u32(&h->head->epoch);
 	if (!claim_number(l))

@@ -134,11 +134,11 @@ mark_no_room(struct corq_lane_mem *m, uint32_t k)
 		m->top &= ~(1ull << v);
 }
 
-/* A word of block k became 0: perhaps the block is empty. */
+/* A word of used became 0: perhaps its block is empty. */
 static CORQ_ALWAYS_INLINE void
-word_emptied(struct corq_lane *l, uint32_t k)
+word_emptied(struct corq_lane *l)
 {
-	if (l->m->sum[k].full == 0 && CORQ_UNLIKELY(--l->m->patience == 0))
+	if (CORQ_UNLIKELY(--l->m->patience == 0))
 		corq_lane_trim_slow(l);
 }
 

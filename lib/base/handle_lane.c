@@ -46,8 +46,8 @@ try_lowest(struct corq_lane *l)
 	k = v << CORQ_WORD_SHIFT | low_bit(m->room[v]);
 	s = &m->sum[k];
 	w = low_bit(~s->full);
-	n = (s->block - 1) << CORQ_WORD_SHIFT | w;
-	if (CORQ_UNLIKELY(s->block - 1 >= l->h->n_blocks))
+	n = s->first + w;
+	if (CORQ_UNLIKELY(n >= l->n_words))
 		return CORQ_NONE; /* a scribbled region */
 	used = m->used[n];
 	b = low_bit(~used);
@@ -131,7 +131,7 @@ put_bit(struct corq_lane *l, uint32_t n, uint32_t entry)
 	if (CORQ_UNLIKELY(used == CORQ_WORD_ALL))
 		word_has_room(m, k, slot_word(n));
 	if (CORQ_UNLIKELY(used == slot_bit(n)))
-		word_emptied(l, k);
+		word_emptied(l);
 }
 
 void

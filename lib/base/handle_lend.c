@@ -23,7 +23,7 @@ be_patient(struct corq_lane *l)
 {
 	uint32_t n = corq_load_relaxed_u32(&l->line->n_blocks);
 
-	l->m->patience = n > 1 ? 32 + n / 8 : UINT32_MAX;
+	l->m->patience = n > 1 ? (32 + n / 8) * CORQ_WORD_BITS : UINT32_MAX;
 }
 
 /* The lowest number that no block of the lane has, or CORQ_NONE. */
@@ -40,7 +40,7 @@ unused_number(const struct corq_lane_mem *m)
 static void
 cut_block(struct corq_lane *l, uint32_t k, uint32_t n)
 {
-	uint64_t *word = block_words(l, l->m->sum[k].block - 1);
+	uint64_t *word = &l->m->used[l->m->sum[k].first];
 
 	for (uint32_t w = n >> CORQ_WORD_SHIFT; w < CORQ_WORD_BITS; w++) {
 		bool part = w == n >> CORQ_WORD_SHIFT;
@@ -63,7 +63,7 @@ take_block(struct corq_lane *l)
 	block = corq_block_grab(l->h, l->first, l->tag | k); /* R3, with the drain's exchange */
 	if (block == CORQ_NONE)
 		return false;
-	l->m->sum[k] = (struct corq_block_sum){.block = block + 1};
+	l->m->sum[k] = (struct corq_block_sum){.first = block << CORQ_WORD_SHIFT};
 	if (rest != 0 && block == l->h->n_blocks - 1)
 		cut_block(l, k, rest);
 	l->m->mine[k >> CORQ_WORD_SHIFT] |= 1ull << (k & (CORQ_WORD_BITS - 1));
@@ -221,6 +221,7 @@ visit(struct corq_lane *l, uint32_t id)
 		.slot = l->slot,
 		.dir = l->dir,
 		.h = l->h,
+		.n_words = l->n_words,
 		.id = id,
 		.tag = dir_tag(id),
 		.held = CORQ_NONE};

@@ -49,7 +49,7 @@ corq_remote_free(struct corq_handles *h, uint32_t n)
 uint32_t
 corq_lane_block_of(const struct corq_lane *l, uint32_t k)
 {
-	uint32_t block = l->m->sum[k].block - 1;
+	uint32_t block = l->m->sum[k].first >> CORQ_WORD_SHIFT;
 
 	if (block >= l->h->n_blocks || corq_load_relaxed_u32(&l->dir[block]) != (l->tag | k))
 		return CORQ_NONE;
@@ -70,7 +70,7 @@ free_bits(struct corq_lane *l, uint32_t k, uint32_t block, uint32_t w, uint64_t 
 	mark_room(l->m, k);
 	figure_add(&l->line->left, (uint32_t)__builtin_popcountll(bits));
 	if (*word == 0)
-		word_emptied(l, k);
+		word_emptied(l);
 }
 
 /* words: besides those that are announced. */

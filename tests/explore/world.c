@@ -365,9 +365,9 @@ check_blocks(void)
 		if (m == NULL || world_lane_gone(t))
 			continue;
 		for (uint32_t k = 0; k < CORQ_LANE_BLOCKS; k++) {
-			uint32_t block = m->sum[k].block - 1;
+			uint32_t block = m->sum[k].first >> CORQ_WORD_SHIFT;
 
-			if (m->sum[k].block == 0)
+			if (!(m->mine[k >> CORQ_WORD_SHIFT] >> (k & (CORQ_WORD_BITS - 1)) & 1))
 				continue;
 			if (block >= w.h.n_blocks || seen >> block & 1)
 				m_violate("block %u belongs to two lanes", block);
