@@ -15,7 +15,7 @@
 
 enum {
 	DEPTH = 4000,
-	RANDOM_WALKS = 300,
+	RANDOM_WALKS = 500,
 	OPEN_STATE = -1, /* in entry.paths: on the way that led here */
 };
 
@@ -297,7 +297,7 @@ explore(const struct scenario *sc, uint64_t max_states, struct search_result *r)
 {
 	uint64_t seed = 0x9e3779b97f4a7c15ull;
 
-	for (int i = 0; i < RANDOM_WALKS; i++) {
+	for (int i = 0; i < (sc->only_long ? 10 * RANDOM_WALKS : RANDOM_WALKS); i++) {
 		begin(sc);
 		random_walk(&seed);
 	}

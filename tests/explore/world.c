@@ -14,6 +14,8 @@ enum {
 	REGION = 1024
 };
 
+#define EMPTY_BOX ((corq_h)1) /* the opener got none; no handle is 1 */
+
 struct world w;
 static uint8_t global[GLOBAL] __attribute__((aligned(4096)));
 static uint8_t region[M_THREADS + 1][REGION] CORQ_ALIGNED_LINE; /* the last: for ATTACH */
@@ -110,8 +112,16 @@ world_attach_spare(void)
 {
 	struct corq_lane_config c = {0};
 
+	uint32_t t = 0;
+
+	while (t < sc->n_threads && m_status_of(t) == M_DEAD)
+		t++;
 	memset(region[M_THREADS], 0, REGION);
-	return corq_lane_attach(&w.lane[0], &w.h, (void *)region[M_THREADS], &c) == 0;
+	if (t == sc->n_threads ||
+		corq_lane_attach(&w.lane[t], &w.h, (void *)region[M_THREADS], &c) != 0)
+		return false;
+	w.life[t] = w.gone[t];
+	return true;
 }
 
 /* ---- the oracle ---- */
@@ -119,13 +129,13 @@ world_attach_spare(void)
 bool
 world_lane_gone(uint32_t t)
 {
-	return m_status_of(t) == M_DEAD || (w.gone[t] && !w.again[t]);
+	return m_status_of(t) == M_DEAD || w.gone[t] > w.life[t];
 }
 
 bool
 world_is_orphan(const struct w_handle *x)
 {
-	return m_status_of(x->opener) == M_DEAD || (w.gone[x->opener] && !x->again);
+	return m_status_of(x->opener) == M_DEAD || w.gone[x->opener] > x->life;
 }
 
 bool
@@ -200,11 +210,12 @@ world_open(uint32_t t, const struct m_step *s)
 	if (h == CORQ_H_NONE) {
 		if (s->b)
 			m_violate("thread %u: EMFILE, though a slot can be had", t);
+		corq_store_release_u64(&x->box, EMPTY_BOX);
 		return;
 	}
 	world_was_given(s->a, h);
 	x->h = h;
-	x->again = w.again[t];
+	x->life = w.life[t];
 	corq_store_release_u64(&x->box, h);
 }
 
@@ -221,8 +232,12 @@ static corq_h
 known(uint32_t t, uint32_t i)
 {
 	const struct w_handle *x = &w.handle[i];
+	corq_h h;
 
-	return x->opener == t ? x->h : corq_load_acquire_u64(&x->box);
+	if (x->opener == t)
+		return x->h;
+	h = corq_load_acquire_u64(&x->box);
+	return h == EMPTY_BOX ? CORQ_H_NONE : h;
 }
 
 void
@@ -293,7 +308,7 @@ void
 world_detach(uint32_t t, const struct m_step *s)
 {
 	(void)s;
-	w.gone[t] = 1;
+	w.gone[t] = (uint8_t)(w.life[t] + 1);
 	corq_lane_detach(&w.lane[t]);
 }
 
@@ -302,7 +317,7 @@ world_attach(uint32_t t, const struct m_step *s)
 {
 	(void)s;
 	attach(t, M_THREADS);
-	w.again[t] = 1;
+	w.life[t]++;
 }
 
 bool
@@ -316,7 +331,8 @@ void
 world_report(uint32_t t, const struct m_step *s)
 {
 	(void)t;
-	w.gone[s->a] = w.died = 1;
+	w.died = 1;
+	w.gone[s->a] = (uint8_t)(w.life[s->a] + 1);
 	corq_lane_died(&w.h, w.lane[s->a].id);
 }
 
@@ -325,6 +341,20 @@ world_bury(uint32_t t, const struct m_step *s)
 {
 	world_report(t, s);
 	corq_lane_reclaim(&w.h, w.lane[s->a].id, w.lane[t].id);
+}
+
+void
+world_raise(uint32_t t, const struct m_step *s)
+{
+	(void)t;
+	corq_store_release_u32(&w.flag[s->a], 1);
+}
+
+bool
+world_is_raised(uint32_t t, const struct m_step *s)
+{
+	(void)t;
+	return m_memory(&w.flag[s->a], 4) != 0;
 }
 
 void
@@ -480,6 +510,8 @@ world_name(const volatile void *p)
 			off == 0 ? "word" : (off == 8 ? "ready" : "conn"));
 	else if (inside(p, w.handle, sizeof(w.handle[0]), W_HANDLES, &i, &off))
 		snprintf(name, sizeof(name), "box[%u]", i);
+	else if (inside(p, (void *)w.flag, 4, W_FLAGS, &i, &off))
+		snprintf(name, sizeof(name), "flag[%u]", i);
 	else if (p == &w.h.head->n_free || p == &w.h.head->epoch || p == &w.h.head->n_retired)
 		snprintf(name, sizeof(name), "%s",
 			p == &w.h.head->n_free  ? "n_free"

@@ -21,6 +21,7 @@ enum {
 	W_SLOTS = 12, /* of a region, at most */
 	W_HANDLES = 16,
 	W_STEPS = 8,
+	W_FLAGS = 4,
 };
 
 struct scenario {
@@ -93,6 +94,16 @@ extern const uint32_t n_scenarios;
 		world_nothing, world_is_over, t, 0                                                 \
 	}
 
+/* Flags in memory, by which the program itself orders its threads. */
+#define RAISE(i)                                                                                   \
+	{                                                                                          \
+		world_raise, NULL, i, 0                                                            \
+	}
+#define AWAIT(i)                                                                                   \
+	{                                                                                          \
+		world_nothing, world_is_raised, i, 0                                               \
+	}
+
 void world_open(uint32_t t, const struct m_step *s);
 void world_close(uint32_t t, const struct m_step *s);
 void world_defer(uint32_t t, const struct m_step *s);
@@ -104,8 +115,10 @@ void world_detach(uint32_t t, const struct m_step *s);
 void world_attach(uint32_t t, const struct m_step *s);
 void world_bury(uint32_t t, const struct m_step *s);
 void world_report(uint32_t t, const struct m_step *s);
+void world_raise(uint32_t t, const struct m_step *s);
 void world_nothing(uint32_t t, const struct m_step *s);
 bool world_has(uint32_t t, const struct m_step *s);
+bool world_is_raised(uint32_t t, const struct m_step *s);
 bool world_is_over(uint32_t t, const struct m_step *s);
 
 /* ---- for the search ---- */

@@ -11,7 +11,7 @@ struct w_handle {
 	uint32_t opener;
 	uint16_t begun; /* closes that were begun */
 	uint16_t wins;  /* closes that were told 0 */
-	uint32_t again; /* opened in its opener's second lane */
+	uint32_t life;  /* which of its opener's lanes it was opened in, from 0 */
 	uint32_t unused;
 };
 
@@ -19,9 +19,10 @@ struct w_handle {
 struct world {
 	struct w_handle handle[W_HANDLES];
 	struct corq_lane lane[M_THREADS];
-	uint8_t gone[M_THREADS];  /* the thread's (first) lane ended */
-	uint8_t again[M_THREADS]; /* it attached once more */
-	uint8_t died;             /* some thread was reported as dead */
+	_Atomic uint32_t flag[W_FLAGS];
+	uint8_t life[M_THREADS]; /* the thread's present, or last, lane: 0, or 1 after ATTACH */
+	uint8_t gone[M_THREADS]; /* how many of its lanes ended */
+	uint8_t died;            /* some thread was reported as dead */
 	uint8_t unused;
 	struct corq_handles h;
 };
@@ -37,7 +38,7 @@ bool world_is_orphan(const struct w_handle *x);
 bool world_lane_gone(uint32_t t);
 /* Handle i is about to be h: checks that this can be. */
 void world_was_given(uint32_t i, corq_h h);
-/* When no lane is left: one for the checks, in lane[0]. */
+/* When no lane is left: one for the checks, of a thread that did not die. */
 bool world_attach_spare(void);
 
 #endif
