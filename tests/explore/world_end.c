@@ -156,8 +156,8 @@ world_end(void)
 	n = fill();
 	if (!has_limit() && n + n_open + retired != w.h.n_slots)
 		m_violate("at the end: of %u slots %u are open, %u retired, and %u could be had: "
-			  "%u are lost",
-			w.h.n_slots, n_open, retired, n, w.h.n_slots - n - n_open - retired);
+			  "%d are lost",
+			w.h.n_slots, n_open, retired, n, (int)(w.h.n_slots - n - n_open - retired));
 	if (!world_somebody_died())
 		check_figures(n_open + n, ", full");
 	check_directory();
