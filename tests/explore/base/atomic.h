@@ -24,8 +24,7 @@ enum xp_rmw {
 
 uint64_t xp_load(const volatile void *p, uint32_t size, const char *where);
 void xp_store(volatile void *p, uint32_t size, uint64_t v, const char *where);
-uint64_t xp_rmw(
-	volatile void *p, uint32_t size, enum xp_rmw what, uint64_t v, const char *where);
+uint64_t xp_rmw(volatile void *p, uint32_t size, enum xp_rmw what, uint64_t v, const char *where);
 bool xp_cas(volatile void *p, uint32_t size, void *expect, uint64_t v, const char *where);
 void xp_spin(const char *where);
 
@@ -41,28 +40,28 @@ xp_rmw32(volatile void *p, enum xp_rmw what, uint32_t v, const char *where)
 	return (uint32_t)xp_rmw(p, 4, what, v, where);
 }
 
-#define corq_load_relaxed_u32(p)        xp_load32((p), __func__)
-#define corq_load_relaxed_u64(p)        xp_load((p), 8, __func__)
-#define corq_load_acquire_u32(p)        xp_load32((p), __func__)
-#define corq_load_acquire_u64(p)        xp_load((p), 8, __func__)
-#define corq_store_relaxed_u32(p, v)    xp_store((p), 4, (uint32_t)(v), __func__)
-#define corq_store_relaxed_u64(p, v)    xp_store((p), 8, (v), __func__)
-#define corq_store_release_u32(p, v)    xp_store((p), 4, (uint32_t)(v), __func__)
-#define corq_store_release_u64(p, v)    xp_store((p), 8, (v), __func__)
-#define corq_xchg_acqrel_u32(p, v)      xp_rmw32((p), XP_XCHG, (v), __func__)
-#define corq_xchg_acqrel_u64(p, v)      xp_rmw((p), 8, XP_XCHG, (v), __func__)
-#define corq_rmw_add_relaxed_u32(p, v)  xp_rmw32((p), XP_ADD, (v), __func__)
-#define corq_rmw_add_relaxed_u64(p, v)  xp_rmw((p), 8, XP_ADD, (v), __func__)
-#define corq_rmw_add_seqcst_u32(p, v)   xp_rmw32((p), XP_ADD, (v), __func__)
-#define corq_rmw_add_seqcst_u64(p, v)   xp_rmw((p), 8, XP_ADD, (v), __func__)
-#define corq_rmw_or_acqrel_u32(p, v)    xp_rmw32((p), XP_OR, (v), __func__)
-#define corq_rmw_or_acqrel_u64(p, v)    xp_rmw((p), 8, XP_OR, (v), __func__)
-#define corq_rmw_or_seqcst_u32(p, v)    xp_rmw32((p), XP_OR, (v), __func__)
-#define corq_rmw_or_seqcst_u64(p, v)    xp_rmw((p), 8, XP_OR, (v), __func__)
-#define corq_rmw_and_acqrel_u32(p, v)   xp_rmw32((p), XP_AND, (v), __func__)
-#define corq_rmw_and_acqrel_u64(p, v)   xp_rmw((p), 8, XP_AND, (v), __func__)
-#define corq_cas_acqrel_u32(p, e, v)    xp_cas((p), 4, (e), (uint32_t)(v), __func__)
-#define corq_cas_acqrel_u64(p, e, v)    xp_cas((p), 8, (e), (v), __func__)
-#define corq_spin()                     xp_spin(__func__)
+#define corq_load_relaxed_u32(p)       xp_load32((p), __func__)
+#define corq_load_relaxed_u64(p)       xp_load((p), 8, __func__)
+#define corq_load_acquire_u32(p)       xp_load32((p), __func__)
+#define corq_load_acquire_u64(p)       xp_load((p), 8, __func__)
+#define corq_store_relaxed_u32(p, v)   xp_store((p), 4, (uint32_t)(v), __func__)
+#define corq_store_relaxed_u64(p, v)   xp_store((p), 8, (v), __func__)
+#define corq_store_release_u32(p, v)   xp_store((p), 4, (uint32_t)(v), __func__)
+#define corq_store_release_u64(p, v)   xp_store((p), 8, (v), __func__)
+#define corq_xchg_acqrel_u32(p, v)     xp_rmw32((p), XP_XCHG, (v), __func__)
+#define corq_xchg_acqrel_u64(p, v)     xp_rmw((p), 8, XP_XCHG, (v), __func__)
+#define corq_rmw_add_relaxed_u32(p, v) xp_rmw32((p), XP_ADD, (v), __func__)
+#define corq_rmw_add_relaxed_u64(p, v) xp_rmw((p), 8, XP_ADD, (v), __func__)
+#define corq_rmw_add_seqcst_u32(p, v)  xp_rmw32((p), XP_ADD, (v), __func__)
+#define corq_rmw_add_seqcst_u64(p, v)  xp_rmw((p), 8, XP_ADD, (v), __func__)
+#define corq_rmw_or_acqrel_u32(p, v)   xp_rmw32((p), XP_OR, (v), __func__)
+#define corq_rmw_or_acqrel_u64(p, v)   xp_rmw((p), 8, XP_OR, (v), __func__)
+#define corq_rmw_or_seqcst_u32(p, v)   xp_rmw32((p), XP_OR, (v), __func__)
+#define corq_rmw_or_seqcst_u64(p, v)   xp_rmw((p), 8, XP_OR, (v), __func__)
+#define corq_rmw_and_acqrel_u32(p, v)  xp_rmw32((p), XP_AND, (v), __func__)
+#define corq_rmw_and_acqrel_u64(p, v)  xp_rmw((p), 8, XP_AND, (v), __func__)
+#define corq_cas_acqrel_u32(p, e, v)   xp_cas((p), 4, (e), (uint32_t)(v), __func__)
+#define corq_cas_acqrel_u64(p, e, v)   xp_cas((p), 8, (e), (v), __func__)
+#define corq_spin()                    xp_spin(__func__)
 
 #endif
