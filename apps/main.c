@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-static const struct app *const apps[] = {&app_ab, &app_httpd};
+static const struct app *const apps[] = {&app_ab, &app_httpd, &app_opensock};
 #define APPS (sizeof(apps) / sizeof(apps[0]))
 
 static const struct app *

@@ -52,7 +52,7 @@ headers()
 	include=$(dirname "$(find "$dest" -type d -path '*/include/corq')")
 	[ -d "$include/corq" ] || fail "no include/corq in $(find "$dest" | head)"
 	all=$(cd "$include" && ls corq/*.h)
-	[ "$(echo $all)" = "corq/core.h corq/hist.h corq/instance.h corq/types.h" ] ||
+	[ "$(echo $all)" = "corq/core.h corq/hist.h corq/instance.h corq/socket.h corq/types.h" ] ||
 		fail "the public headers are: $all"
 	for header in $all; do
 		printf '#include <%s>\n#include <%s>\nint only_%d(void);\nint only_%d(void) { return 0; }\n' \
@@ -137,7 +137,7 @@ library()
 	libs=$(pkg-config --cflags --libs corq)
 	# As our own programs do it: corq linked in, DPDK shared (Debian's static DPDK wants the
 	# development files of all that its drivers use).
-	static="$(pkg-config --cflags corq) -L$libdir -l:libcorq.a $(pkg-config --libs libdpdk) -pthread"
+	static="$(pkg-config --cflags corq) -L$libdir -l:libcorq.a $(pkg-config --libs libdpdk numa) -pthread"
 	write_program
 	runs c-shared "$libdir" cc $flags "$tmp/program.c" $libs
 	runs c-static "" cc $flags "$tmp/program.c" $static

@@ -9,6 +9,7 @@
 #   interop   stock programs across a veth pair: tests/interop/test_*.sh, one after the other
 #   vm        corq on PCI NICs in an emulated guest: tests/vm/test_*.sh (installs QEMU)
 #   mutants   each patch of tests/mutants breaks a rule: the scenarios must notice
+#   explore   all interleavings of the handles' code in small (gcc), and planted bugs that it must find
 #   clang     the whole tree with clang, warnings are errors: one test
 #   asan      unit, scenario and sim again under address and undefined sanitizers (clang)
 #   tsan      the threaded units under the thread sanitizer (clang)
@@ -21,7 +22,7 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
-all_suites="unit sim scenario mutants interop vm clang asan tsan fuzz"
+all_suites="unit sim scenario mutants explore interop vm clang asan tsan fuzz"
 build=$(realpath -m "${BUILD:-build}")
 long=""
 passed=0 failed=0 skipped=0
@@ -265,6 +266,27 @@ suite_mutants()
 	grep -q '^noticed' "$build/mutants.log" || {
 		fail "mutants: none was tried ($build/mutants.log)"
 		tail -n 20 "$build/mutants.log" | sed 's/^/    /'
+	}
+}
+
+# ---- explorer
+
+suite_explore()
+{
+	local word name rest
+	main_build || return
+	meson_suite "$build" explore
+	supervise tests/explore/run.sh >"$build/explore.log" 2>&1 || :
+	while read -r word name rest; do
+		case $word in
+		found) pass "explore/$name (by ${rest%%:*})" ;;
+		MISSED | STALE | NO) fail "explore/$name: $word $rest" ;;
+		skip:) skip "explore: $name $rest" ;;
+		esac
+	done <"$build/explore.log"
+	grep -qE '^(found|skip)' "$build/explore.log" || {
+		fail "explore: no bug was tried ($build/explore.log)"
+		tail -n 20 "$build/explore.log" | sed 's/^/    /'
 	}
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks `corq ab --json` or `corq httpd --json` against its schema.json, and that its counters add up.
+"""Checks what --json of `corq ab`, `httpd` or `opensock` wrote against its schema.json, and that it adds up.
 
   check_json.py SCHEMA FILE           checks a file
   check_json.py SCHEMA --run COMMAND  runs COMMAND (which prints the JSON) and checks that
@@ -15,6 +15,7 @@ import sys
 
 TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None)}
 SILENT = {"$schema", "title", "description"}
+OF_OBJECTS = {"required", "properties", "additionalProperties"}  # where null is allowed, they say nothing of it
 
 
 def is_type(value, name):
@@ -27,7 +28,7 @@ def is_type(value, name):
 
 def check(value, schema, where, errors):
     for key, want in schema.items():
-        if key in SILENT:
+        if key in SILENT or (value is None and key in OF_OBJECTS):
             continue
         if key == "type":
             names = want if isinstance(want, list) else [want]
@@ -87,6 +88,41 @@ def histogram_counts(o, errors):
         errors.append("latency_us: close.count is above connections.closed")
 
 
+def opensock_side(name, side, errors):
+    if side is None:
+        return
+    if side["opened"] != side["closed"]:
+        errors.append(f"{name}: opened is not closed")
+    if side["opened"] < side["total"] + side["count"]:
+        errors.append(f"{name}: fewer opened than count + total")
+    if side["count"] > side["count_asked"] or side["crossed"] > side["total"]:
+        errors.append(f"{name}: count above count_asked, or crossed above total")
+    if abs(side["ops_per_second"] * side["seconds"] - side["total"]) > 1e-6 * side["total"] + 1:
+        errors.append(f"{name}: ops_per_second is not total / seconds")
+    cycles = [side["cycles"][k] for k in ("p50", "p90", "p99", "p999")]
+    if None not in cycles and cycles != sorted(cycles):
+        errors.append(f"{name}: percentiles do not rise: {cycles}")
+
+
+def opensock_sums(o, errors):
+    for name in ("corq", "kernel"):
+        opensock_side(name, o[name], errors)
+    both = o["corq"] is not None and o["kernel"] is not None
+    if both != (o["ratio"] is not None):
+        errors.append("ratio without two backends, or two without a ratio")
+    elif both and abs(o["ratio"] * o["kernel"]["ops_per_second"] / o["corq"]["ops_per_second"] - 1) > 1e-6:
+        errors.append("ratio is not corq's by the kernel's ops_per_second")
+    h = o["handles"]
+    if (h is None) != (o["corq"] is None):
+        errors.append("handles go with corq")
+    if h is not None and (h["open_filled"], h["open_after_loop"]) != (o["corq"]["count"],) * 2:
+        errors.append("handles: open before and after the loop is not count")
+    if h is not None and any(v for k, v in h.items() if k.endswith(("_at_end", "_detached"))):
+        errors.append("handles: something is left at the end")
+    if not o["adds_up"]:
+        errors.append("adds_up is false")
+
+
 def sums(o, errors):
     r, c = o["requests"], o["connections"]
     if r["started"] != r["complete"] + r["aborted"] + r["outstanding"]:
@@ -121,7 +157,7 @@ def problems(o, schema):
     errors = []
     check(o, schema, "$", errors)
     if not errors:
-        (server_sums if o["schema"] == "corq-httpd/1" else sums)(o, errors)
+        {"corq-httpd/1": server_sums, "corq-opensock/1": opensock_sums}.get(o["schema"], sums)(o, errors)
     return errors
 
 

@@ -78,6 +78,15 @@
 			p, expect, v, memory_order_acq_rel, memory_order_acquire);                 \
 	}
 
+/* In a loop that waits for another thread. */
+static inline void
+corq_spin(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#endif
+}
+
 CORQ_ATOMIC_OPS(32)
 CORQ_ATOMIC_OPS(64)
 #undef CORQ_ATOMIC_OPS

@@ -29,7 +29,7 @@ corq_core_usage(struct corq_core *core, struct corq_stats *out)
 	out->used_chunks = corq_pool_used(&e->chunks.pool[CORQ_CHUNK_CLASS_PLAIN]);
 	out->used_blocks = corq_pool_used(&e->chunks.pool[CORQ_CHUNK_CLASS_SMALL]) +
 			   corq_pool_used(&e->chunks.pool[CORQ_CHUNK_CLASS_LARGE]);
-	out->used_handles = e->lane->n_used;
+	out->used_handles = corq_lane_used(e->lane);
 	out->used_held_frames = e->chunks.n_held;
 	out->used_tx_frames = core->n_tx + e->n_txf;
 	out->ports_total = (uint64_t)e->ports.n * e->n_addrs;

@@ -9,31 +9,13 @@
  */
 #include "base/atomic.h"
 #include "base/rand.h"
-#include "core/core.h"
 #include "ctl/addresses.h"
-#include "ctl/platform.h"
+#include "ctl/instance.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
-
-struct corq_instance {
-	const struct corq_platform *pf;
-	struct corq_machine m;
-	struct corq_log log;
-	void (*line)(void *arg, const char *line);
-	void *line_arg;
-	struct corq_core *core[CORQ_MAX_CORES];
-	size_t core_bytes[CORQ_MAX_CORES];
-	void *handoff[2];
-	size_t handoff_bytes[2];
-	struct corq_region regions[CORQ_MAX_REGIONS];
-	uint32_t n_regions;
-	struct corq_addr_range addr[2]; /* by side */
-	int (*start)(struct corq_core *, void *);
-	void *start_arg;
-};
 
 /* ---- configuration ---- */
 
@@ -48,6 +30,13 @@ log_line(void *arg, enum corq_log_level level, const char *line)
 		fprintf(stderr, "corq: %s\n", line);
 	else
 		fprintf(stderr, "corq: %s: %s\n", corq_log_level_name(level), line);
+}
+
+/* No device: handles only. */
+static bool
+is_none(const struct corq_config *c)
+{
+	return c->dev && strcmp(c->dev, "none") == 0;
 }
 
 static int
@@ -209,7 +198,7 @@ corq_instance_start(const struct corq_platform *pf, const struct corq_config *co
 	inst->line = config->log;
 	inst->line_arg = config->log_arg;
 	inst->log = (struct corq_log){log_line, inst, CORQ_LOG_INFO};
-	rc = corq_addresses_parse(config, inst->addr, err, err_len);
+	rc = is_none(config) ? 0 : corq_addresses_parse(config, inst->addr, err, err_len);
 	if (rc) {
 		free(inst);
 		return rc;
@@ -219,7 +208,9 @@ corq_instance_start(const struct corq_platform *pf, const struct corq_config *co
 		free(inst);
 		return rc;
 	}
-	rc = make_cores(inst, config, err, err_len);
+	rc = corq_attachments_start(inst, config->max_handles, err, err_len);
+	if (!rc)
+		rc = make_cores(inst, config, err, err_len);
 	if (!rc)
 		rc = pf->start(&inst->m, err, err_len);
 	if (rc) {
@@ -236,6 +227,7 @@ corq_end(struct corq_instance *inst)
 	for (unsigned i = 0; i < inst->m.n_ports; i++)
 		if (inst->core[i])
 			corq_core_drain(inst->core[i]);
+	corq_attachments_end(inst);
 	inst->pf->close(&inst->m);
 	for (unsigned i = 0; i < inst->m.n_ports; i++)
 		if (inst->core[i])

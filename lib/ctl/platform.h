@@ -35,6 +35,12 @@ struct corq_platform {
 	/* Zeroed, line-aligned, sparse memory near a core. NULL when there is none. */
 	void *(*alloc)(struct corq_machine *m, unsigned core, size_t bytes);
 	void (*free)(struct corq_machine *m, void *p, size_t bytes);
+	/* NUMA: how many nodes; any thread: the caller's; the same memory as alloc on a node, with
+	 * huge pages if dense; memory shall lie on a node (whole pages of it). */
+	unsigned (*nodes)(struct corq_machine *m);
+	unsigned (*node_here)(struct corq_machine *m);
+	void *(*alloc_on)(struct corq_machine *m, unsigned node, size_t bytes, bool dense);
+	void (*place)(struct corq_machine *m, void *p, size_t bytes, unsigned node);
 	/* Runs fn(arg) on the core's thread; join waits for it and returns what it returned. */
 	int (*launch)(struct corq_machine *m, unsigned core, int (*fn)(void *), void *arg);
 	int (*join)(struct corq_machine *m, unsigned core);

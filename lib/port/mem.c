@@ -38,8 +38,8 @@ round_2m(size_t bytes)
 	return (bytes + HUGE_2M - 1) & ~(HUGE_2M - 1);
 }
 
-void *
-corq_port_alloc(size_t bytes, int socket)
+static void *
+map(size_t bytes, int socket, int advice)
 {
 	size_t size = round_2m(bytes), head;
 	uint8_t *p;
@@ -56,13 +56,25 @@ corq_port_alloc(size_t bytes, int socket)
 		munmap(p, head);
 	p += head;
 	munmap(p + size, HUGE_2M - head);
-	madvise(p, size, MADV_HUGEPAGE);
+	madvise(p, size, advice);
 	if (socket >= 0 && socket < 64) {
 		unsigned long node = 1ul << socket;
 
 		syscall(SYS_mbind, p, size, MPOL_PREFERRED_MODE, &node, 65ul, 0u);
 	}
 	return p;
+}
+
+void *
+corq_port_alloc(size_t bytes, int socket)
+{
+	return map(bytes, socket, MADV_HUGEPAGE);
+}
+
+void *
+corq_port_alloc_sparse(size_t bytes, int socket)
+{
+	return map(bytes, socket, MADV_NOHUGEPAGE);
 }
 
 void

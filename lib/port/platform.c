@@ -77,6 +77,18 @@ open_machine(struct corq_machine *m, struct platform *p, const struct corq_confi
 	return 0;
 }
 
+/* Handles alone: no EAL, no device, no core. */
+static int
+open_none(struct corq_machine *m)
+{
+	struct platform *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	m->state = p;
+	return 0;
+}
+
 static int
 platform_open(struct corq_machine *m, const struct corq_config *c, const struct corq_log *log,
 	char *err, size_t err_len)
@@ -93,6 +105,8 @@ platform_open(struct corq_machine *m, const struct corq_config *c, const struct 
 	uint8_t mac[6];
 	int rc;
 
+	if (c->dev && strcmp(c->dev, "none") == 0)
+		return open_none(m);
 	rc = corq_dev_parse(c->dev ? c->dev : "loop", &spec, err, err_len);
 	if (!rc && c->mac) {
 		rc = parse_mac(c->mac, mac, err, err_len);
@@ -139,7 +153,7 @@ platform_start(struct corq_machine *m, char *err, size_t err_len)
 {
 	struct platform *p = m->state;
 
-	return corq_dev_start(p->dev, err, err_len);
+	return p->dev ? corq_dev_start(p->dev, err, err_len) : 0;
 }
 
 static void
@@ -147,8 +161,10 @@ platform_close(struct corq_machine *m)
 {
 	struct platform *p = m->state;
 
-	corq_dev_close(p->dev);
-	corq_eal_cleanup(p->eal);
+	if (p->dev) {
+		corq_dev_close(p->dev);
+		corq_eal_cleanup(p->eal);
+	}
 	free(p);
 }
 
@@ -165,6 +181,34 @@ platform_free(struct corq_machine *m, void *mem, size_t bytes)
 {
 	(void)m;
 	corq_port_free(mem, bytes);
+}
+
+static unsigned
+platform_nodes(struct corq_machine *m)
+{
+	(void)m;
+	return corq_port_nodes();
+}
+
+static unsigned
+platform_node_here(struct corq_machine *m)
+{
+	(void)m;
+	return corq_port_node_here();
+}
+
+static void *
+platform_alloc_on(struct corq_machine *m, unsigned node, size_t bytes, bool dense)
+{
+	(void)m;
+	return dense ? corq_port_alloc(bytes, (int)node) : corq_port_alloc_sparse(bytes, (int)node);
+}
+
+static void
+platform_place(struct corq_machine *m, void *p, size_t bytes, unsigned node)
+{
+	(void)m;
+	corq_port_place(p, bytes, node);
 }
 
 static int
@@ -189,6 +233,10 @@ static const struct corq_platform dpdk_platform = {
 	.close = platform_close,
 	.alloc = platform_alloc,
 	.free = platform_free,
+	.nodes = platform_nodes,
+	.node_here = platform_node_here,
+	.alloc_on = platform_alloc_on,
+	.place = platform_place,
 	.launch = platform_launch,
 	.join = platform_join,
 };

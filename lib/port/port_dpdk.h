@@ -102,6 +102,13 @@ double corq_eal_tsc_hz(const struct corq_eal *eal);
  */
 void *corq_port_alloc(size_t bytes, int socket);
 void corq_port_free(void *p, size_t bytes);
+/* The same with 4 KiB pages, for sparse memory. */
+void *corq_port_alloc_sparse(size_t bytes, int socket);
+
+/* numa.c */
+unsigned corq_port_nodes(void);
+unsigned corq_port_node_here(void);
+void corq_port_place(void *p, size_t bytes, unsigned node);
 
 /* ---- devices ---------------------------------------------------------------------------- */
 

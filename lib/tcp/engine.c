@@ -23,7 +23,8 @@ carve(struct carve *m, size_t bytes)
 
 /* The pieces of memory that an engine wants, in order. */
 struct layout {
-	void *table, *conns, *records, *works, *txrecs, *splices, *chunks, *handles, *lane;
+	void *table, *conns, *records, *works, *txrecs, *splices, *chunks, *handles, *lane,
+		*lane_mem;
 	void *ports, *isn, *replies, *freed, *txf;
 };
 
@@ -47,6 +48,7 @@ layout(struct layout *l, void *mem, const struct corq_tcp_config *c)
 	l->chunks = carve(&m, corq_chunks_bytes(c->n_chunk));
 	l->handles = carve(&m, corq_handles_size(c->max_conns, 1));
 	l->lane = carve(&m, sizeof(struct corq_lane) + sizeof(struct corq_handles));
+	l->lane_mem = carve(&m, corq_lane_size(c->max_conns));
 	l->ports = carve(&m, corq_ports_bytes(c->n_dests));
 	l->isn = carve(&m, corq_isn_bytes(c->isn_cache));
 	l->replies = carve(&m, CORQ_URGENT_MAX * sizeof(struct corq_reply));
@@ -98,6 +100,8 @@ static void
 init_pools(struct corq_engine *e, const struct layout *l)
 {
 	const struct corq_tcp_config *c = &e->cfg;
+	struct corq_lane_config lane = {.limit = c->max_conns};
+	int lane_rc;
 
 	corq_table_init(&e->table, l->table, c->max_conns + n_records(c));
 	corq_pool_init(&e->conns, l->conns, c->max_conns, sizeof(struct corq_conn));
@@ -108,8 +112,9 @@ init_pools(struct corq_engine *e, const struct layout *l)
 	corq_chunks_init(&e->chunks, l->chunks, c->n_chunk, c->held_max);
 	e->lane = l->lane;
 	e->handles = (void *)(e->lane + 1);
-	corq_handles_init(e->handles, l->handles, c->max_conns, 1);
-	corq_lane_init(e->lane, e->handles, 0, 0);
+	corq_handles_init(e->handles, l->handles, c->max_conns, 1, 1);
+	lane_rc = corq_lane_attach(e->lane, e->handles, l->lane_mem, &lane);
+	CORQ_ASSERT(lane_rc == 0); /* the region has one lane: this */
 }
 
 void

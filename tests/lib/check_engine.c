@@ -362,8 +362,8 @@ check_names(struct corq_check *ck, struct corq_engine *e)
 	CORQ_CHECK(ck, e->table.count == ck->n_attached + corq_pool_used(&e->records),
 		"table: %u entries for %u connections and %u records", e->table.count,
 		ck->n_attached, corq_pool_used(&e->records));
-	CORQ_CHECK(ck, e->lane->n_used == ck->n_handles, "handles: %u out, %u connections have one",
-		e->lane->n_used, ck->n_handles);
+	CORQ_CHECK(ck, corq_lane_used(e->lane) == ck->n_handles,
+		"handles: %u out, %u connections have one", corq_lane_used(e->lane), ck->n_handles);
 	for (uint32_t i = 0; i <= e->ports.n_dests; i++) /* the last one is the shared one */
 		dest_used += e->ports.dests[i].used;
 	CORQ_CHECK(ck, dest_used == ck->n_port_held + ck->n_active_tw,

@@ -171,7 +171,7 @@ cmp_lists(struct burst *b, struct corq_engine *x, struct corq_engine *y)
 	SAME(b, "table", x->table.count == y->table.count);
 	SAME(b, "ports",
 		x->ports.n_used == y->ports.n_used && x->ports.n_waiting == y->ports.n_waiting);
-	SAME(b, "handles", x->lane->n_used == y->lane->n_used);
+	SAME(b, "handles", corq_lane_used(x->lane) == corq_lane_used(y->lane));
 	for (int i = 0; i < CORQ_CHUNK_CLASS_COUNT; i++)
 		SAME(b, "chunks out",
 			corq_pool_used(&x->chunks.pool[i]) == corq_pool_used(&y->chunks.pool[i]),

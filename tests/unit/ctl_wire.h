@@ -59,6 +59,7 @@ static struct {
 	int open, start;   /* errno */
 	unsigned alloc;    /* 1: the first allocation, 2: the second ... */
 	unsigned launch;   /* likewise */
+	unsigned nodes;    /* NUMA: how many there are; 0: 1 */
 	struct wire *last; /* the machine opened last, until wire_forget */
 } wire_test;
 
@@ -267,6 +268,53 @@ wire_mem_free(struct corq_machine *m, void *p, size_t bytes)
 	w->n_alloc--;
 }
 
+/* The calling thread's NUMA node, as a test says. */
+static _Thread_local unsigned wire_node;
+
+/* Memory and the node that it was given or placed on, newest first. */
+static struct {
+	void *p;
+	size_t bytes;
+	unsigned node;
+} wire_placed[64];
+static unsigned wire_n_placed;
+
+static unsigned
+wire_nodes(struct corq_machine *m)
+{
+	(void)m;
+	return wire_test.nodes ? wire_test.nodes : 1;
+}
+
+static unsigned
+wire_node_here(struct corq_machine *m)
+{
+	(void)m;
+	return wire_node;
+}
+
+static void
+wire_place(struct corq_machine *m, void *p, size_t bytes, unsigned node)
+{
+	(void)m;
+	if (wire_n_placed < CORQ_ARRAY_LEN(wire_placed)) {
+		wire_placed[wire_n_placed].p = p;
+		wire_placed[wire_n_placed].bytes = bytes;
+		wire_placed[wire_n_placed++].node = node;
+	}
+}
+
+static void *
+wire_mem_on(struct corq_machine *m, unsigned node, size_t bytes, bool dense)
+{
+	void *p = wire_mem(m, 0, bytes);
+
+	(void)dense;
+	if (p)
+		wire_place(m, p, bytes, node);
+	return p;
+}
+
 static void *
 wire_thread(void *arg)
 {
@@ -306,6 +354,10 @@ static const struct corq_platform wire_platform = {
 	.close = wire_close,
 	.alloc = wire_mem,
 	.free = wire_mem_free,
+	.nodes = wire_nodes,
+	.node_here = wire_node_here,
+	.alloc_on = wire_mem_on,
+	.place = wire_place,
 	.launch = wire_launch,
 	.join = wire_join,
 };
@@ -332,6 +384,7 @@ wire_forget(void)
 				free(w->ring[i][j]);
 		free(w);
 	}
+	wire_n_placed = 0;
 	memset(&wire_test, 0, sizeof(wire_test));
 }
 

@@ -295,13 +295,15 @@ starts_that_fail(void **state)
 	refused(&cfg, -ENODEV, "no machine today");
 	wire_test.start = ENETDOWN;
 	refused(&cfg, -ENETDOWN, "the link is down");
-	for (unsigned i = 1; i <= 4; i++) {
+	wire_test.alloc = 1;
+	refused(&cfg, -ENOMEM, "max_handles");
+	for (unsigned i = 2; i <= 5; i++) {
 		wire_test.alloc = i;
 		refused(&cfg, -ENOMEM, "--max-conns");
 	}
-	wire_test.alloc = 5;
-	refused(&cfg, -ENOMEM, "hand-off");
 	wire_test.alloc = 6;
+	refused(&cfg, -ENOMEM, "hand-off");
+	wire_test.alloc = 7;
 	refused(&cfg, -ENOMEM, "hand-off");
 }
 

@@ -32,7 +32,8 @@ enum corq_close_policy {
 };
 
 struct corq_config {
-	const char *dev;       /* "loop" (default), or another of corq_device_at */
+	const char *dev;       /* "loop" (default), another of corq_device_at, or "none": no device
+				and no core, for handles alone */
 	const char *ip;        /* "A[-B]/len": our address or range; default by device */
 	const char *peer_ip;   /* loop only: the server side's address or range */
 	const char *gw;        /* next hop off-link, or NULL */
@@ -46,6 +47,10 @@ struct corq_config {
 	bool busy_poll;        /* an idle core spins and never sleeps */
 	bool verbose;          /* let DPDK's own log through */
 	char *const *eal_args; /* arguments after "--", NULL-terminated, or NULL */
+
+	/* Sockets of <corq/socket.h> that can be open at once; 0: 1048576, at most 2^26. Dealt in
+	 * blocks of 4096, so that a thread has one at least. */
+	uint32_t max_handles;
 
 	uint32_t max_conns;     /* a core; 0: 65536 */
 	uint32_t max_time_wait; /* records a core; 0: 4 * max_conns */
