@@ -170,7 +170,9 @@ both kept-chunked chunked-keep "counts=ab takes a chunked body for the next answ
 lab_capture_start a "$LAB_LOGS/window.pcap" "src host $LAB_IP_B and tcp[tcpflags] & tcp-syn != 0"
 with_bind=1 both buffers plain -- -b 4096 -c 2
 lab_capture_stop || lab_die "no capture"
-[ "$(tcpdump -n -r "$LAB_LOGS/window.pcap" 2>/dev/null | grep -c 'win 4096,')" = 40 ] ||
+# A SYN may be sent twice on a busy machine; each of them has the window.
+tcpdump -n -r "$LAB_LOGS/window.pcap" >"$LAB_TMP/syns" 2>/dev/null
+[ "$(grep -c 'win 4096,' "$LAB_TMP/syns")" -ge 40 ] && ! grep -v -q 'win 4096,' "$LAB_TMP/syns" ||
 	lab_die "-b 4096 does not bound the window"
 both peer peer "Server Software=the server says the address of the client" -- -c 2
 lab_in_b timeout 20 "$CORQ" ab -q -n 20 -B "$LAB_NET.7" --dev "veth:$LAB_IF_B" --ip "$LAB_NET.2-$LAB_NET.9/24" \
