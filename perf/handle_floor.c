@@ -2,7 +2,7 @@
 /* handle_floor.c - floors for bench_handles. See handle_floor.h. Full is UINT32_MAX. */
 #include "handle_floor.h"
 
-#include <stdlib.h>
+#include "handles.h"
 
 #define ALL (~0ull)
 
@@ -26,23 +26,36 @@ missing(uint32_t n, int level, uint32_t word)
 	return bits >= (word + 1) * 64ull ? 0 : ALL << bits % 64;
 }
 
+/* Levels stand in lines of their own. */
+static size_t
+line_of(uint32_t words)
+{
+	return ((size_t)words + 7) & ~(size_t)7;
+}
+
+static size_t
+bytes_of(uint32_t n)
+{
+	size_t words = 0;
+
+	for (int i = 0; i < FLOOR_LEVELS; i++)
+		words += line_of(words_of(n, i));
+	return words * sizeof(uint64_t);
+}
+
 void
 floor_tree_init(struct floor_tree *t, uint32_t n)
 {
+	uint64_t *at = handles_map(bytes_of(n));
+
 	t->n = n;
 	for (int i = 0; i < FLOOR_LEVELS; i++) {
 		uint32_t words = words_of(n, i);
 
-		t->level[i] = calloc(words + 7, sizeof(uint64_t));
+		t->level[i] = at;
 		t->level[i][words - 1] = missing(n, i, words - 1);
+		at += line_of(words);
 	}
-}
-
-void
-floor_tree_free(struct floor_tree *t)
-{
-	for (int i = 0; i < FLOOR_LEVELS; i++)
-		free(t->level[i]);
 }
 
 uint32_t
@@ -83,21 +96,17 @@ floor_tree_put(struct floor_tree *t, uint32_t n)
 void
 floor_shared_init(struct floor_shared *t, uint32_t n)
 {
+	_Atomic uint64_t *at = handles_map(bytes_of(n));
+
 	t->n = n;
 	for (int i = 0; i < FLOOR_LEVELS; i++) {
 		uint32_t words = words_of(n, i);
 
-		t->level[i] = calloc(words + 7, sizeof(uint64_t));
+		t->level[i] = at;
 		atomic_store_explicit(
 			&t->level[i][words - 1], missing(n, i, words - 1), memory_order_relaxed);
+		at += line_of(words);
 	}
-}
-
-void
-floor_shared_free(struct floor_shared *t)
-{
-	for (int i = 0; i < FLOOR_LEVELS; i++)
-		free((void *)t->level[i]);
 }
 
 /* Says in the levels above that what is below `at` is full; looks again, for it may not stay so. */
@@ -162,18 +171,12 @@ floor_shared_put(struct floor_shared *t, uint32_t n)
 void
 floor_stack_init(struct floor_stack *s, uint32_t n)
 {
-	s->number = malloc(n * sizeof(*s->number));
+	s->number = handles_map(n * sizeof(*s->number));
 	s->top = 0;
 	while (s->top < n) {
 		s->number[s->top] = n - 1 - s->top;
 		s->top++;
 	}
-}
-
-void
-floor_stack_free(struct floor_stack *s)
-{
-	free(s->number);
 }
 
 uint32_t

@@ -17,7 +17,6 @@ struct floor_tree {
 	uint32_t n;
 };
 void floor_tree_init(struct floor_tree *t, uint32_t n);
-void floor_tree_free(struct floor_tree *t);
 uint32_t floor_tree_take(struct floor_tree *t);
 void floor_tree_put(struct floor_tree *t, uint32_t n);
 
@@ -27,7 +26,6 @@ struct floor_shared {
 	uint32_t n;
 };
 void floor_shared_init(struct floor_shared *t, uint32_t n);
-void floor_shared_free(struct floor_shared *t);
 uint32_t floor_shared_take(struct floor_shared *t);
 void floor_shared_put(struct floor_shared *t, uint32_t n);
 
@@ -37,7 +35,6 @@ struct floor_stack {
 	uint32_t top;
 };
 void floor_stack_init(struct floor_stack *s, uint32_t n);
-void floor_stack_free(struct floor_stack *s);
 uint32_t floor_stack_take(struct floor_stack *s);
 void floor_stack_put(struct floor_stack *s, uint32_t n);
 

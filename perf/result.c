@@ -9,19 +9,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+static struct result *
+find(struct results *r, const char *name)
+{
+	for (unsigned i = 0; i < r->n; i++)
+		if (strcmp(r->v[i].name, name) == 0)
+			return &r->v[i];
+	return NULL;
+}
+
 void
 result_add(struct results *r, const char *unit, double value, const char *fmt, ...)
 {
 	char name[sizeof(r->v[0].name)];
-	struct result *m = NULL;
+	struct result *m;
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(name, sizeof(name), fmt, ap);
 	va_end(ap);
-	for (unsigned i = 0; i < r->n && !m; i++)
-		if (strcmp(r->v[i].name, name) == 0)
-			m = &r->v[i];
+	m = find(r, name);
 	if (!m && r->n < RESULT_MAX) {
 		m = &r->v[r->n++];
 		memcpy(m->name, name, sizeof(name));
@@ -39,11 +46,22 @@ by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static void
-sorted(const struct result *r, double *v)
+static double
+median(double *v, unsigned n)
 {
-	memcpy(v, r->value, r->n * sizeof(*v));
-	qsort(v, r->n, sizeof(*v), by_value);
+	if (n == 0)
+		return 0;
+	qsort(v, n, sizeof(*v), by_value);
+	return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+}
+
+const struct result *
+result_find(const struct results *r, const char *name)
+{
+	for (unsigned i = 0; i < r->n; i++)
+		if (strcmp(r->v[i].name, name) == 0)
+			return &r->v[i];
+	return NULL;
 }
 
 double
@@ -51,10 +69,44 @@ result_median(const struct result *r)
 {
 	double v[RESULT_RUNS_MAX];
 
-	if (r->n == 0)
-		return 0;
-	sorted(r, v);
-	return r->n % 2 ? v[r->n / 2] : (v[r->n / 2 - 1] + v[r->n / 2]) / 2;
+	memcpy(v, r->value, r->n * sizeof(*v));
+	return median(v, r->n);
+}
+
+double
+result_ratio(const struct result *r, const struct result *peer)
+{
+	double v[RESULT_RUNS_MAX];
+	unsigned n = 0;
+
+	for (; n < r->n && n < peer->n; n++)
+		v[n] = r->value[n] / peer->value[n];
+	return median(v, n);
+}
+
+void
+result_peer(struct results *r, const char *group, const char *name, const char *peer)
+{
+	char text[sizeof(r->v[0].name)];
+	struct result *m;
+
+	snprintf(text, sizeof(text), "%s.%s", group, name);
+	m = find(r, text);
+	snprintf(text, sizeof(text), "%s.%s", group, peer);
+	if (m)
+		m->peer = result_find(r, text);
+}
+
+static void
+range(const struct result *r, double *min, double *max)
+{
+	*min = *max = r->value[0];
+	for (unsigned i = 1; i < r->n; i++) {
+		if (r->value[i] < *min)
+			*min = r->value[i];
+		if (r->value[i] > *max)
+			*max = r->value[i];
+	}
 }
 
 void
@@ -62,14 +114,21 @@ result_print(const struct results *r, const char *bench)
 {
 	for (unsigned i = 0; i < r->n; i++) {
 		const struct result *m = &r->v[i];
-		double v[RESULT_RUNS_MAX], median = result_median(m);
+		double min, max, value = result_median(m);
 
-		sorted(m, v);
+		range(m, &min, &max);
 		printf("{\"name\": \"%s.%s\", \"value\": %.6g, \"unit\": \"%s\", \"min\": %.6g, "
-		       "\"max\": %.6g, \"runs\": %u}\n",
-			bench, m->name, median, m->unit, v[0], v[m->n - 1], m->n);
-		fprintf(stderr, "%-44s %14.6g %-22s (%.6g .. %.6g)\n", m->name, median, m->unit,
-			v[0], v[m->n - 1]);
+		       "\"max\": %.6g, \"runs\": %u",
+			bench, m->name, value, m->unit, min, max, m->n);
+		fprintf(stderr, "%-44s %14.6g %-22s (%.6g .. %.6g)", m->name, value, m->unit, min,
+			max);
+		if (m->peer) {
+			printf(", \"peer\": \"%s\", \"peer_value\": %.6g, \"ratio\": %.6g",
+				m->peer->name, result_median(m->peer), result_ratio(m, m->peer));
+			fprintf(stderr, " %.3g of %s", result_ratio(m, m->peer), m->peer->name);
+		}
+		printf("}\n");
+		fprintf(stderr, "\n");
 	}
 }
 

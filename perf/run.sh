@@ -5,6 +5,7 @@
 #   perf/run.sh [bench ...]     no bench: all. As root.
 #
 #   engine     cycles a segment and a connection on a memory port; the seam's share; no device
+#   handles    opening and closing handles beside floors: alone, by threads, across threads
 #   conn       connections/s and keep-alive requests/s, one core a side: loop, memif
 #   pause      the rate after a pause of 10 ms of either side (loop)
 #   stream     one flow: loop, memif
@@ -20,7 +21,7 @@ cd "$(dirname "$0")/.." || exit 1
 build=$(realpath -m "${BUILD:-build}")
 export BUILD=$build REPS=${REPS:-5}
 RESULTS=$(realpath -m "${RESULTS:-perf/results}")
-all="engine conn pause stream idle vs_kernel vs_wrk knee"
+all="engine handles conn pause stream idle vs_kernel vs_wrk knee"
 failed=0
 
 die()
@@ -38,6 +39,9 @@ build_all()
 		tail -n 20 "$build/perf-build.log" >&2
 		die "the build failed"
 	}
+	case " $* " in
+	" engine " | " handles " | " engine handles " | " handles engine ") return ;; # libc alone
+	esac
 	[ -x "$build/perf/bench_conn" ] || die "bench_conn is not built: DPDK is missing (apps/deps.sh)"
 }
 
@@ -87,6 +91,11 @@ on()
 run_engine()
 {
 	taskset -c "$CPU_A" "$build/perf/bench_engine" --runs "$REPS"
+}
+
+run_handles()
+{
+	bench handles --runs "$REPS"
 }
 
 run_conn()
@@ -154,7 +163,7 @@ for name in "$@"; do
 	[[ " $all " = *" $name "* ]] || die "no bench '$name'; there are: $all"
 done
 [ "$(id -u)" = 0 ] || die "run as root"
-build_all
+build_all "$@"
 pick_cpus
 mkdir -p "$RESULTS"
 # Other work of the machine disturbs both sides of a comparison alike; let it disturb less.

@@ -14,10 +14,12 @@
  * to the next: a wrong hint costs time or a slot, and never hands a slot out twice.
  *
  *   the lane's thread only (lane region)
- *     used[]         a bit a slot: taken. By the directory's numbering, so that a slot's number
- * leads to its word without a look at anything else. Set for a free slot: its free is on the way
- * (remote words, cache of `fast`), or was lost with a thread that died: an audit finds it sum[k] of
- * the lane's block k: full bit w: word w of it has no zero; which block of the directory it is
+ *     used[]         bit: slot is taken. By the directory's numbering, so a slot's number leads to
+ *                    its word without a look at anything else. Set for a free slot: its free is
+ *                    on the way (remote words, cache of `fast`), or was lost with a thread that
+ *                    died: an audit finds it
+ *     sum[k]         of the lane's block k: full bit w: word w of it has no zero; and which block
+ *                    of the directory it is
  *     room[v], top   bit k: block has a slot left; bit v: room[v] != 0
  *     So the lowest free slot is four counts of trailing zeros away, with "lowest" by the lane's
  *     own numbering of its blocks, as of its last fold.
@@ -48,14 +50,21 @@
  * as 32 and an eighth of its blocks have, and keeps some empty ones (1 and a sixteenth). It keeps
  * none when a starving lane asked (`wanted`).
  *
- * Folding is the owner's: at each call that finds mail, at a core's turn, before it rests, at
- * detach. A lane whose thread rests says so in its state word, and a starving lane may then fold
- * for it: state REST -> STEALING -> REST by compare-and-swap (A4), which meets the store of REST
- * (R4) and brings the lane's plain words with it; the owner comes back by REST -> RUN (A5 <-> R5,
- * the thief's store of REST), and waits while a thief is at work. The state of a dead lane goes
- * DEAD -> RECLAIM
- * -> FREE; the reclaimer needs no word of the lane's region: it closes what is live in the blocks
- * that the directory gives to that lane.
+ * Folding is the owner's: at calls, at a core's turn, before it rests, at detach. A fold takes
+ * lines from the freers and makes them announce again, so a call that finds mail puts it off, up to
+ * CORQ_FOLD_CALLS times, and then folds CORQ_FOLD_BLOCKS blocks: a free by another costs its own
+ * bit and a part of a fold. No free is stranded by that. The mail stays until the fold. A lane that
+ * is out of room or at its limit folds everything before it takes a block or refuses. All other
+ * slow paths, and the next call of a lane that was asked (`wanted`), fold at once. A thread that
+ * stops calling without a rest keeps what was freed until it is asked and calls, as ever. What is
+ * put off is `lowest`: it knows of frees by others up to CORQ_FOLD_CALLS calls late.
+ *
+ * A lane whose thread rests says so in its state word, and a starving lane may then fold for it:
+ * state REST -> STEALING -> REST by compare-and-swap (A4), which meets the store of REST (R4) and
+ * brings the lane's plain words with it; the owner comes back by REST -> RUN (A5 <-> R5, the
+ * thief's store of REST), and waits while a thief is at work. The state of a dead lane goes DEAD ->
+ * RECLAIM -> FREE; the reclaimer needs no word of the lane's region: it closes what is live in the
+ * blocks that the directory gives to that lane.
  *
  * Ordering of a slot: open writes the members, then releases the word (R1); look-up acquires it
  * (A1 <-> R1) and finds the members of that generation or of a newer one.
@@ -88,6 +97,10 @@
 #ifndef CORQ_FAST_SLOTS
 #define CORQ_FAST_SLOTS 128u /* the cache of order `fast` */
 #endif
+#ifndef CORQ_FOLD_CALLS
+#define CORQ_FOLD_CALLS 256u /* calls that a fold is put off; perf/bench_handles --part cross */
+#endif
+#define CORQ_FOLD_BLOCKS 16u /* blocks that a fold at a call looks at */
 #define CORQ_WORD_BITS   (1u << CORQ_WORD_SHIFT)
 #define CORQ_WORD_ALL    (~0ull >> (64 - CORQ_WORD_BITS))
 #define CORQ_BLOCK_SHIFT (2 * CORQ_WORD_SHIFT)
@@ -210,10 +223,11 @@ struct corq_lane {
 	uint32_t
 		order; /* while it rests, CORQ_LANE_RESTING: so no path finds it awake by mistake */
 	uint32_t order_awake;
-	uint32_t owner; /* core that its slots name */
-	uint32_t first; /* block where it looks for free ones: its NUMA node's first */
-	uint32_t epoch; /* deaths that it audited for */
-	uint32_t held;  /* list of slots closed in this turn */
+	uint32_t owner;   /* core that its slots name */
+	uint32_t first;   /* block where it looks for free ones: its NUMA node's first */
+	uint32_t epoch;   /* deaths that it audited for */
+	uint32_t held;    /* list of slots closed in this turn */
+	uint32_t put_off; /* calls with mail before it folds */
 };
 
 struct corq_lane_config {

@@ -101,18 +101,23 @@ void corq_lane_news_slow(struct corq_lane *l);
 /* handle_end.c: closes what is live in a block, and frees it. */
 void corq_block_vacate(struct corq_handles *h, uint32_t block);
 
-/* Anything that the lane has to look at before it goes on? */
+/* Anything that the lane has to look at before it goes on? Frees can wait, wishes not. */
 static CORQ_ALWAYS_INLINE bool
-lane_has_news(const struct corq_lane *l)
+lane_has_news(struct corq_lane *l)
 {
-	return corq_load_relaxed_u64(&l->line->mail) != 0;
+	if (CORQ_LIKELY(corq_load_relaxed_u64(&l->line->mail) == 0))
+		return false;
+	if (l->put_off == 0 || corq_load_relaxed_u32(&l->line->wanted) != 0)
+		return true;
+	l->put_off--;
+	return false;
 }
 
 /* Before any slow work in the lane's region. */
 static inline void
 lane_begin(struct corq_lane *l)
 {
-	if (lane_has_news(l) || l->order == CORQ_LANE_RESTING)
+	if (corq_load_relaxed_u64(&l->line->mail) != 0 || l->order == CORQ_LANE_RESTING)
 		corq_lane_news_slow(l);
 }
 

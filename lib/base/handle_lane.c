@@ -13,22 +13,24 @@
 
 /* ---- slot numbers: fast parts, without a call in them, and their slow ends ---- */
 
-/* Word w of block k has no free slot left. */
-static CORQ_ALWAYS_INLINE void
-word_is_full(struct corq_lane_mem *m, uint32_t k, uint32_t w)
+/* The word of slot n, in block k, has no free slot left. Returns n. */
+static CORQ_NOINLINE uint32_t
+word_is_full(struct corq_lane_mem *m, uint32_t k, uint32_t n)
 {
-	m->sum[k].full |= 1ull << w;
+	m->sum[k].full |= 1ull << slot_word(n);
 	if (m->sum[k].full == CORQ_WORD_ALL)
 		mark_no_room(m, k);
+	return n;
 }
 
-/* It had none, and has one again. */
-static CORQ_ALWAYS_INLINE void
-word_has_room(struct corq_lane_mem *m, uint32_t k, uint32_t w)
+/* The word of slot n had none, and has one again. */
+static CORQ_NOINLINE void
+word_has_room(struct corq_lane *l, uint32_t n)
 {
-	if (m->sum[k].full == CORQ_WORD_ALL)
-		mark_room(m, k);
-	m->sum[k].full &= ~(1ull << w);
+	uint32_t k = dir_number(corq_load_relaxed_u32(&l->dir[slot_block(n)]));
+
+	mark_room(l->m, k);
+	l->m->sum[k].full &= ~(1ull << slot_word(n));
 }
 
 /* The lane's lowest free slot, or CORQ_NONE. */
@@ -53,9 +55,8 @@ try_lowest(struct corq_lane *l)
 	b = low_bit(~used);
 	used |= 1ull << b;
 	m->used[n] = used;
-	if (CORQ_UNLIKELY(used == CORQ_WORD_ALL))
-		word_is_full(m, k, w);
-	return n << CORQ_WORD_SHIFT | b;
+	n = n << CORQ_WORD_SHIFT | b;
+	return CORQ_UNLIKELY(used == CORQ_WORD_ALL) ? word_is_full(m, k, n) : n;
 }
 
 /* A slot of the cache, or CORQ_NONE. */
@@ -117,11 +118,9 @@ uncount_stray(struct corq_lane *l)
 
 /* Slot n, of one of the lane's blocks, is free again. */
 static CORQ_ALWAYS_INLINE void
-put_bit(struct corq_lane *l, uint32_t n, uint32_t entry)
+put_bit(struct corq_lane *l, uint32_t n)
 {
-	struct corq_lane_mem *m = l->m;
-	uint32_t k = dir_number(entry);
-	uint64_t *word = &m->used[n >> CORQ_WORD_SHIFT], used = *word;
+	uint64_t *word = &l->m->used[n >> CORQ_WORD_SHIFT], used = *word;
 
 	if (CORQ_UNLIKELY(!(used & slot_bit(n)))) {
 		uncount_stray(l);
@@ -129,8 +128,8 @@ put_bit(struct corq_lane *l, uint32_t n, uint32_t entry)
 	}
 	*word = used & ~slot_bit(n);
 	if (CORQ_UNLIKELY(used == CORQ_WORD_ALL))
-		word_has_room(m, k, slot_word(n));
-	if (CORQ_UNLIKELY(used == slot_bit(n)))
+		word_has_room(l, n);
+	else if (CORQ_UNLIKELY(used == slot_bit(n)))
 		word_emptied(l);
 }
 
@@ -147,7 +146,7 @@ corq_lane_flush(struct corq_lane *l, uint32_t keep)
 		if (slot < l->h->n_slots)
 			entry = corq_load_relaxed_u32(&l->dir[slot_block(slot)]);
 		if (dir_is(entry, l->tag))
-			put_bit(l, slot, entry);
+			put_bit(l, slot);
 	}
 	for (i = 0; i < keep; i++)
 		l->m->fast[i] = l->m->fast[n - keep + i];
@@ -156,13 +155,13 @@ corq_lane_flush(struct corq_lane *l, uint32_t keep)
 
 /* The cache is full: half of it goes. Or the lane rests. */
 static CORQ_NOINLINE void
-put_slow(struct corq_lane *l, uint32_t n, uint32_t entry)
+put_slow(struct corq_lane *l, uint32_t n)
 {
 	uint32_t at;
 
 	lane_begin(l);
 	if (l->order == CORQ_LANE_LOWEST) {
-		put_bit(l, n, entry);
+		put_bit(l, n);
 		return;
 	}
 	corq_lane_flush(l, CORQ_FAST_SLOTS / 2);
@@ -172,17 +171,17 @@ put_slow(struct corq_lane *l, uint32_t n, uint32_t entry)
 }
 
 static CORQ_ALWAYS_INLINE void
-put(struct corq_lane *l, uint32_t n, uint32_t entry)
+put(struct corq_lane *l, uint32_t n)
 {
 	uint32_t at;
 
 	if (l->order == CORQ_LANE_LOWEST) {
-		put_bit(l, n, entry);
+		put_bit(l, n);
 		return;
 	}
 	at = corq_load_relaxed_u32(&l->line->n_fast);
 	if (CORQ_UNLIKELY(at >= CORQ_FAST_SLOTS || l->order != CORQ_LANE_FAST)) {
-		put_slow(l, n, entry);
+		put_slow(l, n);
 		return;
 	}
 	l->m->fast[at] = n;
@@ -202,7 +201,7 @@ corq_lane_take(struct corq_lane *l)
 void
 corq_lane_put(struct corq_lane *l, uint32_t slot)
 {
-	put(l, slot, corq_load_relaxed_u32(&l->dir[slot_block(slot)]));
+	put(l, slot);
 }
 
 /* ---- handles ---- */
@@ -337,7 +336,7 @@ close_handle(struct corq_lane *l, corq_h h)
 		corq_remote_free(l->h, n);
 		return 0;
 	}
-	put(l, n, entry); /* first: a thief may write the figures of a lane that rests */
+	put(l, n); /* first: a thief may write the figures of a lane that rests */
 	figure_add(&l->line->left, 1);
 	return 0;
 }
@@ -384,7 +383,7 @@ corq_lane_turn_end(struct corq_lane *l)
 			&slot->word, corq_load_relaxed_u64(&slot->word) & ~CORQ_SLOT_HELD);
 		figure_add(&l->line->n_held, UINT32_MAX);
 		figure_add(&l->line->left, 1);
-		put(l, n, corq_load_relaxed_u32(&l->dir[slot_block(n)]));
+		put(l, n);
 		n = next;
 	}
 }

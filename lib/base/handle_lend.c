@@ -179,7 +179,8 @@ CORQ_NOINLINE void
 corq_lane_news_slow(struct corq_lane *l)
 {
 	corq_lane_wake(l);
-	corq_lane_fold(l, 1);
+	l->put_off = CORQ_FOLD_CALLS;
+	corq_lane_fold(l, CORQ_FOLD_BLOCKS);
 	if (corq_load_relaxed_u32(&l->line->wanted)) /* after the fold took its announcement away */
 		give(l);
 }

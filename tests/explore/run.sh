@@ -20,7 +20,7 @@ trap 'rm -rf "$work"' EXIT
 
 compile() {
 	${CC:-cc} -std=gnu11 -D_GNU_SOURCE -O2 -fno-strict-aliasing -fno-omit-frame-pointer -w \
-		-DCORQ_WORD_SHIFT=1 -DCORQ_FAST_SLOTS=2u \
+		-DCORQ_WORD_SHIFT=1 -DCORQ_FAST_SLOTS=2u -DCORQ_FOLD_CALLS=1u \
 		-I"$here" -I"$work/tree/lib" -I"$root/lib" -I"$root/lib/include" "$@"
 }
 

@@ -80,6 +80,47 @@ closed_by_another_lane(void **state)
 }
 
 /* Fill all, drain from other lanes, fill again: each time the same count. */
+/* A call that finds frees by others folds them once in CORQ_FOLD_CALLS calls, and before it is out
+ * of room or at its limit; or when it is asked. */
+static void
+folds_are_put_off(void **state)
+{
+	uint32_t calls = 0;
+	corq_h *h, again;
+
+	(void)state;
+	start(1, 2);
+	h = open_n(0, 300);
+	assert_int_equal(corq_lane_close(&lane[1], h[0]), 0);
+	again = corq_lane_alloc(&lane[0], 0); /* nothing was put off yet */
+	assert_int_equal(corq_h_slot(again), 0);
+	assert_int_equal(corq_lane_close(&lane[1], again), 0);
+	while (rig_count(&rig).pending != 0) {
+		assert_true(++calls <= CORQ_FOLD_CALLS + 1);
+		again = corq_lane_alloc(&lane[0], 0);
+		assert_int_equal(corq_lane_close(&lane[0], again), 0);
+		calls++;
+	}
+	assert_true(calls >= CORQ_FOLD_CALLS / 2);
+	assert_int_equal(corq_h_slot(corq_lane_alloc(&lane[0], 0)), 0);
+
+	/* out of room: all comes at once */
+	close_n(1, h + 1, 200);
+	assert_int_equal(rig_count(&rig).pending, 200);
+	assert_int_equal(fill(0), B - 300 + 200);
+	assert_int_equal(rig_count(&rig).pending, 0);
+
+	/* asked: all goes at once */
+	close_n(1, h + 201, 99);
+	assert_int_equal(rig_count(&rig).pending, 99);
+	assert_true(corq_lane_alloc(&lane[1], 0) == CORQ_H_NONE);
+	assert_int_equal(corq_load_relaxed_u32(&lane[0].line->wanted), 1);
+	assert_int_equal(corq_lane_close(&lane[0], h[0]), -EBADF);
+	assert_int_equal(rig_count(&rig).pending, 0);
+	free(h);
+	rig_end(&rig);
+}
+
 static void
 fill_drain_fill(void **state)
 {
@@ -386,6 +427,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(closed_by_another_lane),
+		cmocka_unit_test(folds_are_put_off),
 		cmocka_unit_test(fill_drain_fill),
 		cmocka_unit_test(a_starving_lane_asks),
 		cmocka_unit_test(a_resting_lane_is_visited),
