@@ -28,7 +28,8 @@ Kinds:
   ack-unsent           acknowledges what the other side did not send
   beyond-window        data right of the window that was offered;  above-mss: larger than its MSS
   reset                with --no-reset;  unfinished: with --complete, no FIN each way and no RST
-  packets              with --max-packets, a connection that took more
+  packets              with --max-packets, a connection that took more; not counted are
+                       tolerated retransmissions of the peer and an answer to each
 A single byte into a closed window is a probe: counted, no violation.
 
 Called by the tests/interop scripts; its own test plants each violation (test_check_pcap.py).
@@ -242,6 +243,7 @@ class Side:
         self.data = 0
         self.tsval = None
         self.packets = 0
+        self.repeated = 0       # of them, what it had sent before
 
 
 class Connection:
@@ -374,6 +376,7 @@ class Checker:
         else:
             self.report_either("retransmission", s)
             self.counts["retransmissions"] += 1
+            side.repeated += 1
             if seq_diff(end, side.next) > 0:
                 side.next = end
 
@@ -452,9 +455,16 @@ class Checker:
         if self.options.complete and not connection.over():
             self.report("unfinished", connection.first_frame)
         limit = self.options.max_packets
-        if limit and connection.whole and connection.packets() > limit:
+        if limit and connection.whole and connection.packets() - self.excused(connection) > limit:
             self.report("packets", connection.first_frame)
         self.done.append(connection)
+
+    def excused(self, connection):
+        """What a peer sent again where that is tolerated, and our answers to it."""
+        if not self.options.peer_retransmissions:
+            return 0
+        return sum(2 * side.repeated for me, side in connection.sides.items()
+                   if not self.judged(me[0]))
 
     def end(self):
         for connection in self.live.values():
