@@ -279,7 +279,7 @@ suite_explore()
 	supervise tests/explore/run.sh >"$build/explore.log" 2>&1 || :
 	while read -r word name rest; do
 		case $word in
-		found) pass "explore/$name (by ${rest%%:*})" ;;
+		found) pass "explore/$name (${rest%%:*})" ;;
 		MISSED | STALE | NO) fail "explore/$name: $word $rest" ;;
 		skip:) skip "explore: $name $rest" ;;
 		esac
