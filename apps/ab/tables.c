@@ -77,8 +77,11 @@ put_record(FILE *out, const struct ab_record *r)
 static void
 put_records(FILE *out, struct ab_record_list *lists, unsigned n)
 {
-	for (unsigned i = 0; i < n; i++)
-		qsort(lists[i].records, lists[i].count, sizeof(*lists[i].records), by_total);
+	for (unsigned i = 0; i < n; i++) {
+		if (lists[i].count != 0)
+			qsort(lists[i].records, lists[i].count, sizeof(*lists[i].records),
+				by_total);
+	}
 	for (;;) {
 		struct ab_record_list *next = NULL;
 

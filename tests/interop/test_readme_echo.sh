@@ -24,7 +24,7 @@ for cc in gcc clang; do
 	command -v $cc >/dev/null || continue
 	# shellcheck disable=SC2046 # words
 	$cc -std=gnu11 -Wall -Wextra -Werror -O2 -I"$top/lib/include" "$source" "$lib" \
-		$(pkg-config --libs libdpdk) -lpthread -o "$LAB_TMP/echo" ||
+		$(pkg-config --libs libdpdk numa) -lpthread -o "$LAB_TMP/echo" ||
 		lab_die "$cc does not take the README's echo.c"
 	built="$built $cc"
 done
