@@ -16,7 +16,7 @@ lab_up --dev tap
 lab_file index.html 1024
 
 # The tap is there only while corq runs, so nginx listens on every address.
-lab_nginx_start b
+lab_nginx_start a
 command="$CORQ ab --dev tap:corq0 --ip $LAB_IP_B/$LAB_LEN -k -n 300000 -c 50 http://$LAB_IP_A/"
 lab_in_b script -qec "stty cols 100; $command" "$LAB_TMP/session" >/dev/null </dev/null
 lab_nginx_stop

@@ -146,8 +146,8 @@ struct corq_stats {
 	uint64_t cycles_rx, cycles_input, cycles_timers, cycles_events, cycles_build, cycles_tx;
 	uint64_t tx_full, rx_missed, rx_nombuf; /* frames refused for now; lost; lost */
 	uint64_t tx_blocked_ns;                 /* with frames that the device did not take */
-	uint64_t cycles_tx_long; /* of cycles_tx: where sending took a million at once, as when a
-				  * driver sleeps until its ring has room */
+	uint64_t cycles_tx_long; /* of cycles_tx: where sending took a million at once, and 200000 a
+				  * frame, as when a driver sleeps until its ring has room */
 	/* pools: in use now */
 	uint64_t used_conns, used_chunks, used_blocks, used_work, used_txrec, used_records,
 		used_handles, used_held_frames, used_tx_frames;
