@@ -18,7 +18,8 @@
  *      A polling core looks busy when each turn finds one frame, though many a turn would cost
  *      little more; a core that is behind finds several: with c slots, all that is not in the
  *      target waits here. BATCH frames a turn are a backlog (fewer slots: a share of them). Time
- *      without CPU inside such a turn counts as busy, so what was lost is taken off first.
+ *      without CPU inside such a turn counts as busy, so what was lost is taken off first, unless
+ *      most of the slots are found waiting in each turn: then it is here that they wait.
  *   4. nic, receiving: it lost more than LOSS_SHARE of the frames, and no core of ours was behind.
  *      A retransmission timeout costs 200 ms, a thousand times a request in a LAN.
  *   5. target: nothing of the above, so the time went by over there.
@@ -38,6 +39,7 @@
 #define BLOCKED_PERCENT 25.0
 #define BUSY_PERCENT    90.0
 #define BATCH           4.0
+#define DEEP_BATCH      32.0
 #define LOSS_SHARE      1e-4
 #define CLOSE_POINTS    10.0
 #define LOADED_PERCENT  10.0
@@ -50,12 +52,23 @@ has_backlog(const struct ab_verdict_in *in)
 	return in->batch >= (want < 1 ? 1 : want < BATCH ? want : BATCH);
 }
 
+/* A turn finds half of the slots, or half of what a turn can take. */
+static bool
+most_wait_here(const struct ab_verdict_in *in)
+{
+	double half = (double)in->concurrency / 2;
+
+	return in->concurrency > 1 && in->batch >= (half < DEEP_BATCH ? half : DEEP_BATCH);
+}
+
 static bool
 is_saturated(const struct ab_verdict_in *in)
 {
 	double lost = in->own_cpu_lost > 0 ? in->own_cpu_lost : 0;
 
-	return in->own_busy - lost >= BUSY_PERCENT && has_backlog(in);
+	if (in->own_busy < BUSY_PERCENT)
+		return false;
+	return (in->own_busy - lost >= BUSY_PERCENT && has_backlog(in)) || most_wait_here(in);
 }
 
 static void

@@ -58,6 +58,28 @@ test_target(void **state)
 	expect(&in, "target", "7 zero windows, 0 ports refused");
 }
 
+/* Half of the CPU is another's, and most of the slots wait in each turn: not the target's fault. */
+static void
+test_most_wait_here(void **state)
+{
+	struct ab_verdict_in in = usual();
+
+	(void)state;
+	in.own_busy = 99;
+	in.own_cpu_lost = 48;
+	in.batch = 24.9;
+	expect(&in, "target", "24.9 frames");
+	in.batch = 25;
+	expect(&in, "generator", "busy 99 %");
+	in.concurrency = 1000; /* a turn takes 64 */
+	in.batch = 31.9;
+	expect(&in, "target", "31.9 frames");
+	in.batch = 32;
+	expect(&in, "generator", "32.0 frames");
+	in.own_busy = 89;
+	expect(&in, "target", "busy 89 %");
+}
+
 /* A polling core that finds one frame a turn looks busy and is not behind. */
 static void
 test_busy(void **state)
@@ -249,6 +271,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_target),
 		cmocka_unit_test(test_busy),
+		cmocka_unit_test(test_most_wait_here),
 		cmocka_unit_test(test_late),
 		cmocka_unit_test(test_blocked),
 		cmocka_unit_test(test_held),
