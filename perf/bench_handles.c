@@ -50,7 +50,7 @@ static const struct bound {
 };
 
 static void
-judge(const struct results *r)
+judge(struct results *r)
 {
 	for (unsigned i = 0; i < CORQ_ARRAY_LEN(bounds); i++) {
 		const struct bound *b = &bounds[i];
@@ -97,6 +97,29 @@ find_cpus(struct handles_bench *b)
 			b->cpu[b->n_cpus++] = i;
 }
 
+static const struct part {
+	const char *name;
+	void (*run)(struct handles_bench *b);
+	unsigned cpus;
+} part[] = {
+	{"alone", handles_alone, 1}, {"threads", handles_threads, 2}, {"cross", handles_cross, 2}};
+
+static bool
+is_wanted(const struct part *p, const char *only)
+{
+	return only == NULL || strcmp(only, p->name) == 0;
+}
+
+static unsigned
+n_wanted(const char *only)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < CORQ_ARRAY_LEN(part); i++)
+		n += is_wanted(&part[i], only);
+	return n;
+}
+
 static int
 usage(void)
 {
@@ -111,15 +134,9 @@ main(int argc, char **argv)
 	static const struct option options[] = {{"slots", required_argument, NULL, 'n'},
 		{"runs", required_argument, NULL, 'r'}, {"ops", required_argument, NULL, 'o'},
 		{"part", required_argument, NULL, 'p'}, {NULL, 0, NULL, 0}};
-	static const struct {
-		const char *name;
-		void (*run)(struct handles_bench *b);
-		unsigned cpus;
-	} part[] = {{"alone", handles_alone, 1}, {"threads", handles_threads, 2},
-		{"cross", handles_cross, 2}};
 	static struct handles_bench b = {.slots = 10000000, .ops = 20000, .runs = 5};
 	const char *only = NULL;
-	int c, n = 0;
+	int c;
 
 	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		if (c == 'n')
@@ -133,12 +150,13 @@ main(int argc, char **argv)
 		else
 			return usage();
 	}
+	if (optind != argc || n_wanted(only) == 0)
+		return usage();
 	find_cpus(&b);
 	b.ns = ns_of_a_cycle();
 	for (unsigned i = 0; i < CORQ_ARRAY_LEN(part); i++) {
-		if (only != NULL && strcmp(only, part[i].name) != 0)
+		if (!is_wanted(&part[i], only))
 			continue;
-		n++;
 		if (b.n_cpus < part[i].cpus)
 			fprintf(stderr,
 				"bench_handles: %s is left out: it needs two CPUs, one may "
@@ -147,8 +165,6 @@ main(int argc, char **argv)
 		else
 			part[i].run(&b);
 	}
-	if (n == 0 || optind != argc)
-		return usage();
 	result_print(&b.results, "handles");
 	judge(&b.results);
 	return 0;

@@ -48,7 +48,6 @@ floor_tree_init(struct floor_tree *t, uint32_t n)
 {
 	uint64_t *at = handles_map(bytes_of(n));
 
-	t->n = n;
 	for (int i = 0; i < FLOOR_LEVELS; i++) {
 		uint32_t words = words_of(n, i);
 
@@ -98,7 +97,6 @@ floor_shared_init(struct floor_shared *t, uint32_t n)
 {
 	_Atomic uint64_t *at = handles_map(bytes_of(n));
 
-	t->n = n;
 	for (int i = 0; i < FLOOR_LEVELS; i++) {
 		uint32_t words = words_of(n, i);
 

@@ -14,7 +14,6 @@
 /* (a) a 64-ary tree of bits, lowest first, one thread. A set bit: taken; above, all below taken. */
 struct floor_tree {
 	uint64_t *level[FLOOR_LEVELS]; /* 0: one word */
-	uint32_t n;
 };
 void floor_tree_init(struct floor_tree *t, uint32_t n);
 uint32_t floor_tree_take(struct floor_tree *t);
@@ -23,7 +22,6 @@ void floor_tree_put(struct floor_tree *t, uint32_t n);
 /* (b) the same, shared: compare-and-swap on the words; a level above is a hint. */
 struct floor_shared {
 	_Atomic uint64_t *level[FLOOR_LEVELS];
-	uint32_t n;
 };
 void floor_shared_init(struct floor_shared *t, uint32_t n);
 uint32_t floor_shared_take(struct floor_shared *t);

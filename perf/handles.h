@@ -101,6 +101,5 @@ struct corq_lane *handles_new_lane(uint32_t slots, enum corq_lane_order order);
 struct corq_lane *handles_add_lane(struct corq_handles *h, enum corq_lane_order order);
 /* The calling thread runs on this CPU from now on. */
 void handles_pin(int cpu);
-double handles_median(double *v, unsigned n);
 
 #endif

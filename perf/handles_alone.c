@@ -180,7 +180,7 @@ run(struct handles_bench *b, const struct load *load)
 			c->slice[k] = (double)(corq_cycles() - start) * b->ns / c->ops;
 		}
 	for (int i = 0; i < CONTENDERS; i++) {
-		v[i] = handles_median(contender[i].slice, HANDLES_SLICES);
+		v[i] = result_median_of(contender[i].slice, HANDLES_SLICES);
 		result_add(&b->results, "ns", v[i], "%s.%s", load->name, contender[i].name);
 	}
 	for (int i = LOWEST_HANDLE; i < CONTENDERS; i += FAST - LOWEST) {

@@ -56,18 +56,3 @@ handles_pin(int cpu)
 	CPU_SET(cpu, &set);
 	pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
 }
-
-static int
-by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-double
-handles_median(double *v, unsigned n)
-{
-	qsort(v, n, sizeof(*v), by_value);
-	return v[n / 2];
-}

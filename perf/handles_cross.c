@@ -154,7 +154,7 @@ measure(struct handles_bench *b, struct cross *x, enum mode mode, uint32_t perce
 	while (corq_load_acquire_u32(&x->ended) == 0 || corq_spsc_count(x->back) != 0)
 		take_home(x); /* or it waits for room */
 	pthread_join(thread, NULL);
-	return handles_median(x->slice, n);
+	return result_median_of(x->slice, n);
 }
 
 static struct cross *
@@ -179,12 +179,13 @@ make_cross(const struct handles_bench *b)
 static void
 check(const struct cross *x)
 {
+	uint64_t bad = corq_load_relaxed_u64(&x->bad);
 	struct corq_handles_counts c;
 
 	corq_handles_count(x->mine->h, &c);
-	if (corq_load_relaxed_u64(&x->bad) != 0 || c.open != 0) {
+	if (bad != 0 || c.open != 0) {
 		fprintf(stderr, "bench_handles: %llu closes were refused, %llu handles are open\n",
-			(unsigned long long)x->bad, (unsigned long long)c.open);
+			(unsigned long long)bad, (unsigned long long)c.open);
 		exit(1);
 	}
 }

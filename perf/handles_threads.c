@@ -156,7 +156,7 @@ run(struct handles_bench *b)
 				window[s][t][k] = rate_of(b, set[s].worker, threads[t]);
 	for (unsigned s = 0; s < SETS; s++)
 		for (unsigned t = 0; t < CORQ_ARRAY_LEN(threads); t++) {
-			v[s][t] = handles_median(window[s][t], WINDOWS);
+			v[s][t] = result_median_of(window[s][t], WINDOWS);
 			result_add(&b->results, "pairs/s", v[s][t], "threads_%u.%s", threads[t],
 				set[s].name);
 		}

@@ -24,34 +24,36 @@ with open(os.path.join(tmp, "rates"), "w", encoding="utf-8") as f:
             name = r["name"].split(".")[1].replace("_", " ")
             print(f'"{name} ({r["unit"]})" {r["value"]} {r["peer_value"]} "x{r["ratio"]:.0f}"', file=f)
 
-value = {r["name"]: r["value"] for r in results_of("engine")}
+engine = {r["name"]: r["value"] for r in results_of("engine")}
 with open(os.path.join(tmp, "stages"), "w", encoding="utf-8") as f:
     print('side rx input timers events build tx', file=f)
     for side in ("client", "server"):
-        total = value.get(f"engine.conn.{side}.connection")
+        total = engine.get(f"engine.conn.{side}.connection")
         if total:
-            shares = [value[f"engine.conn.{side}.stage.{s}"] * total / 100
+            shares = [engine[f"engine.conn.{side}.stage.{s}"] * total / 100
                       for s in ("rx", "input", "timers", "events", "build", "tx")]
             print(side, *("%.0f" % s for s in shares), file=f)
 
+knee = results_of("knee")
 for load in ("k", "conn"):
     points = {}
-    for r in results_of("knee"):
+    for r in knee:
         parts = r["name"].split(".")
         if parts[1] == load and parts[-1][0] == "c" and parts[-1][1:].isdigit():
             points[int(parts[-1][1:])] = r["value"]  # behind the knee: the later, larger sample
     with open(os.path.join(tmp, "knee." + load), "w", encoding="utf-8") as f:
         for c, rate in sorted(points.items()):
             print(c, rate, file=f)
-value = {r["name"].removeprefix("handles."): r["value"] for r in results_of("handles")}
+
+handles = {r["name"].removeprefix("handles."): r["value"] for r in results_of("handles")}
 
 def table(name, rows, columns):
     """A row a load: its name and a figure a column, of those rows that were measured."""
     with open(os.path.join(tmp, name), "w", encoding="utf-8") as f:
         print("row", *(c.replace("_", "-") for c in columns), file=f)
         for row, group in rows:
-            if all(f"{group}.{c}" in value for c in columns):
-                print(f'"{row}"', *(value[f"{group}.{c}"] for c in columns), file=f)
+            if all(f"{group}.{c}" in handles for c in columns):
+                print(f'"{row}"', *(handles[f"{group}.{c}"] for c in columns), file=f)
 
 table("handles",
       [("empty", "empty"), ("half", "half"), ("99.9 %", "99.9"), ("all but one", "all_but_one"),
@@ -107,7 +109,7 @@ done
 			handle_threads) title='pairs a second, by threads on two CPUs' ;;
 			handle_cross) title='ns a handle, by the part that another thread closes' ;;
 			esac
-			[ $plot = handle_cross ] && scale='unset logscale y; set yrange [0:*]' ||
+			[ $plot = handle_cross ] && scale='set yrange [0:*]' ||
 				scale='set logscale y; set yrange [1:*]'
 			cat <<-GNUPLOT
 				set title '$title'
@@ -121,7 +123,7 @@ done
 		knee)
 			cat <<-GNUPLOT
 				set title 'corq ab against nginx over veth'
-				unset ylabel; set xlabel 'connections (-c)'; set ylabel 'requests/s'
+				set xlabel 'connections (-c)'; set ylabel 'requests/s'
 				set logscale x 2; set xtics auto; set yrange [0:*]; set key inside bottom right
 				plot '$tmp/knee.k' with linespoints title 'kept open (-k)', \\
 					'$tmp/knee.conn' with linespoints title 'a connection a request'

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct result *
-find(struct results *r, const char *name)
+struct result *
+result_find(struct results *r, const char *name)
 {
 	for (unsigned i = 0; i < r->n; i++)
 		if (strcmp(r->v[i].name, name) == 0)
@@ -28,7 +28,7 @@ result_add(struct results *r, const char *unit, double value, const char *fmt, .
 	va_start(ap, fmt);
 	vsnprintf(name, sizeof(name), fmt, ap);
 	va_end(ap);
-	m = find(r, name);
+	m = result_find(r, name);
 	if (!m && r->n < RESULT_MAX) {
 		m = &r->v[r->n++];
 		memcpy(m->name, name, sizeof(name));
@@ -46,22 +46,13 @@ by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static double
-median(double *v, unsigned n)
+double
+result_median_of(double *v, unsigned n)
 {
 	if (n == 0)
 		return 0;
 	qsort(v, n, sizeof(*v), by_value);
 	return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
-}
-
-const struct result *
-result_find(const struct results *r, const char *name)
-{
-	for (unsigned i = 0; i < r->n; i++)
-		if (strcmp(r->v[i].name, name) == 0)
-			return &r->v[i];
-	return NULL;
 }
 
 double
@@ -70,7 +61,7 @@ result_median(const struct result *r)
 	double v[RESULT_RUNS_MAX];
 
 	memcpy(v, r->value, r->n * sizeof(*v));
-	return median(v, r->n);
+	return result_median_of(v, r->n);
 }
 
 double
@@ -81,7 +72,7 @@ result_ratio(const struct result *r, const struct result *peer)
 
 	for (; n < r->n && n < peer->n; n++)
 		v[n] = r->value[n] / peer->value[n];
-	return median(v, n);
+	return result_median_of(v, n);
 }
 
 void
@@ -91,7 +82,7 @@ result_peer(struct results *r, const char *group, const char *name, const char *
 	struct result *m;
 
 	snprintf(text, sizeof(text), "%s.%s", group, name);
-	m = find(r, text);
+	m = result_find(r, text);
 	snprintf(text, sizeof(text), "%s.%s", group, peer);
 	if (m)
 		m->peer = result_find(r, text);

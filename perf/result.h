@@ -29,8 +29,10 @@ struct results {
 void result_add(struct results *r, const char *unit, double value, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 /* NULL: there is none of that name. */
-const struct result *result_find(const struct results *r, const char *name);
+struct result *result_find(struct results *r, const char *name);
 double result_median(const struct result *r);
+/* Sorts v. */
+double result_median_of(double *v, unsigned n);
 /* The median of the ratios of repetitions, which were measured beside each other. */
 double result_ratio(const struct result *r, const struct result *peer);
 /* GROUP.NAME is to be seen beside GROUP.PEER. Both are measured. */

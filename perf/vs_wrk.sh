@@ -69,9 +69,13 @@ medians()
 nginx_lab_up >&2
 for ((rep = 1; rep <= REPS; rep++)); do
 	echo "-- repetition $rep of $REPS" >&2
-	corq_ab "$SECONDS_EACH" "$C" -k && put k corq
-	wrk_run && put k wrk
-	corq_ab "$SECONDS_EACH" "$C" && put conn corq
-	wrk_run -H "Connection: close" && put conn wrk
+	corq_ab "$SECONDS_EACH" "$C" -k
+	put k corq
+	wrk_run
+	put k wrk
+	corq_ab "$SECONDS_EACH" "$C"
+	put conn corq
+	wrk_run -H "Connection: close"
+	put conn wrk
 done
 medians

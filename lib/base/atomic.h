@@ -4,8 +4,8 @@
  *
  * Shared words are declared `_Atomic uint32_t` or `_Atomic uint64_t` and touched through these
  * helpers only; the memory order stands in the helper's name, so that a call can be read (and an
- * argument about it checked) without knowing a default. A test harness may replace this header by
- * one that interleaves threads, which is why nobody calls <stdatomic.h> directly.
+ * argument about it checked) without knowing a default. tests/explore replaces this header by one
+ * that interleaves threads, which is why no layer below port calls <stdatomic.h> directly.
  *
  * There is no fence: ThreadSanitizer does not model fences. Where a store must be seen before a
  * later load (the sleeper protocols), use a seq_cst read-modify-write on both sides.
@@ -60,11 +60,6 @@
 		_Atomic uint##bits##_t *p, uint##bits##_t v)                                       \
 	{                                                                                          \
 		return atomic_fetch_or_explicit(p, v, memory_order_acq_rel);                       \
-	}                                                                                          \
-	static CORQ_ALWAYS_INLINE uint##bits##_t corq_rmw_or_seqcst_u##bits(                       \
-		_Atomic uint##bits##_t *p, uint##bits##_t v)                                       \
-	{                                                                                          \
-		return atomic_fetch_or_explicit(p, v, memory_order_seq_cst);                       \
 	}                                                                                          \
 	static CORQ_ALWAYS_INLINE uint##bits##_t corq_rmw_and_acqrel_u##bits(                      \
 		_Atomic uint##bits##_t *p, uint##bits##_t v)                                       \

@@ -57,7 +57,8 @@
  * is out of room or at its limit folds everything before it takes a block or refuses. All other
  * slow paths, and the next call of a lane that was asked (`wanted`), fold at once. A thread that
  * stops calling without a rest keeps what was freed until it is asked and calls, as ever. What is
- * put off is `lowest`: it knows of frees by others up to CORQ_FOLD_CALLS calls late.
+ * put off is `lowest`: it knows of frees by others up to CORQ_FOLD_CALLS calls late, more when they
+ * are in more than CORQ_FOLD_BLOCKS blocks.
  *
  * A lane whose thread rests says so in its state word, and a starving lane may then fold for it:
  * state REST -> STEALING -> REST by compare-and-swap (A4), which meets the store of REST (R4) and
@@ -155,7 +156,6 @@ struct corq_lane_line {
 	/* figures: the lane writes (or a thief while it rests), all read */
 	CORQ_ALIGNED_LINE _Atomic uint32_t left; /* handles it may still open: those that were
 						    opened in it and have not come back count */
-	_Atomic uint32_t n_fast;                 /* slots in its cache */
 	_Atomic uint32_t n_blocks, n_held;
 	_Atomic uint32_t limit;
 	_Atomic uint64_t n_emfile, n_starved; /* refused; of those, while others had free slots */
@@ -197,6 +197,7 @@ struct corq_block_sum {
 struct corq_lane_mem {
 	uint64_t top;
 	uint32_t patience; /* words that may become 0 before it looks for blocks to return */
+	uint32_t n_fast;   /* slots in its cache */
 	uint64_t room[CORQ_WORD_BITS];
 	uint32_t fast[CORQ_FAST_SLOTS];
 	uint64_t mine[CORQ_WORD_BITS]; /* bit k: the lane has a block k */

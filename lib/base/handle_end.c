@@ -53,7 +53,6 @@ clear_figures(struct corq_lane_line *line, uint32_t limit)
 {
 	corq_store_relaxed_u32(&line->limit, limit);
 	corq_store_relaxed_u32(&line->left, limit);
-	corq_store_relaxed_u32(&line->n_fast, 0);
 	corq_store_relaxed_u32(&line->n_blocks, 0);
 	corq_store_relaxed_u32(&line->n_held, 0);
 	corq_store_relaxed_u64(&line->n_emfile, 0);
@@ -92,12 +91,10 @@ static void
 vacate_slot(struct corq_handles *h, uint32_t n)
 {
 	_Atomic uint64_t *word = &h->slot[n].word;
-	uint64_t seen = corq_load_acquire_u64(word), gen, next;
+	uint64_t seen = corq_load_acquire_u64(word), next;
 
 	while (seen & CORQ_SLOT_LIVE) {
-		gen = seen >> CORQ_H_SLOT_BITS;
-		next = gen == CORQ_H_GEN_LAST ? gen << CORQ_H_SLOT_BITS | CORQ_SLOT_RETIRED
-					      : (gen + 1) << CORQ_H_SLOT_BITS;
+		next = slot_word_after(seen, 0);
 		if (!corq_cas_acqrel_u64(word, &seen, next))
 			continue;
 		if (next & CORQ_SLOT_RETIRED)
@@ -108,8 +105,9 @@ vacate_slot(struct corq_handles *h, uint32_t n)
 		corq_store_relaxed_u64(word, seen & ~CORQ_SLOT_HELD);
 }
 
-void
-corq_block_vacate(struct corq_handles *h, uint32_t block)
+/* Closes what is live in a block, and frees it. */
+static void
+vacate_block(struct corq_handles *h, uint32_t block)
 {
 	uint32_t first = block << CORQ_BLOCK_SHIFT;
 	uint32_t n = CORQ_MIN(CORQ_BLOCK_SLOTS, h->n_slots - first);
@@ -130,7 +128,7 @@ vacate_lane(struct corq_handles *h, uint32_t id)
 {
 	for (uint32_t block = 0; block < h->n_blocks; block++)
 		if (dir_is(corq_load_acquire_u32(&h->dir[block]), dir_tag(id)))
-			corq_block_vacate(h, block);
+			vacate_block(h, block);
 	clear_figures(&h->line[id], 0);
 	corq_store_release_u64(&h->lane_at[id], 0);
 }

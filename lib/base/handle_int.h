@@ -76,6 +76,19 @@ slot_names(uint64_t word, corq_h h)
 	return (word & CORQ_SLOT_LIVE) && (word ^ h) >> CORQ_H_SLOT_BITS == 0;
 }
 
+/* A slot's word after the life that `gone` names (its handle, or its word then); flags: more of it.
+ * A slot whose generations are spent is freed like any other, and the lane that is led to it next
+ * finds it retired. */
+static CORQ_ALWAYS_INLINE uint64_t
+slot_word_after(uint64_t gone, uint64_t flags)
+{
+	uint64_t gen = gone >> CORQ_H_SLOT_BITS;
+
+	if (CORQ_UNLIKELY(gen == CORQ_H_GEN_LAST))
+		return gen << CORQ_H_SLOT_BITS | CORQ_SLOT_RETIRED;
+	return (gen + 1) << CORQ_H_SLOT_BITS | flags;
+}
+
 /* handle_region.c: takes a block that nobody has, looking from block `from` on; or CORQ_NONE.
  * entry: what the directory holds for it from now on. */
 uint32_t corq_block_grab(struct corq_handles *h, uint32_t from, uint32_t entry);
@@ -97,9 +110,8 @@ void corq_lane_return_empty(struct corq_lane *l, uint32_t keep);
 void corq_lane_trim_slow(struct corq_lane *l);
 bool corq_lane_find_room(struct corq_lane *l);
 void corq_lane_news_slow(struct corq_lane *l);
-
-/* handle_end.c: closes what is live in a block, and frees it. */
-void corq_block_vacate(struct corq_handles *h, uint32_t block);
+/* Audits if threads died since the lane looked last: what they took with them is found so. */
+void corq_lane_heed_deaths(struct corq_lane *l);
 
 /* Anything that the lane has to look at before it goes on? Frees can wait, wishes not. */
 static CORQ_ALWAYS_INLINE bool

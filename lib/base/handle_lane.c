@@ -63,11 +63,11 @@ try_lowest(struct corq_lane *l)
 static CORQ_ALWAYS_INLINE uint32_t
 try_cache(struct corq_lane *l)
 {
-	uint32_t n = corq_load_relaxed_u32(&l->line->n_fast) - 1;
+	uint32_t n = l->m->n_fast - 1;
 
 	if (CORQ_UNLIKELY(n >= CORQ_FAST_SLOTS))
 		return CORQ_NONE;
-	corq_store_relaxed_u32(&l->line->n_fast, n);
+	l->m->n_fast = n;
 	return l->m->fast[n];
 }
 
@@ -89,7 +89,7 @@ fill_cache(struct corq_lane *l)
 		l->m->fast[want - 1 - n++] = slot;
 	for (uint32_t i = 0; i < n && n < want; i++)
 		l->m->fast[i] = l->m->fast[want - n + i];
-	corq_store_relaxed_u32(&l->line->n_fast, n);
+	l->m->n_fast = n;
 }
 
 static CORQ_NOINLINE uint32_t
@@ -136,7 +136,7 @@ put_bit(struct corq_lane *l, uint32_t n)
 void
 corq_lane_flush(struct corq_lane *l, uint32_t keep)
 {
-	uint32_t n = CORQ_MIN(corq_load_relaxed_u32(&l->line->n_fast), CORQ_FAST_SLOTS), i = 0;
+	uint32_t n = CORQ_MIN(l->m->n_fast, CORQ_FAST_SLOTS), i = 0;
 
 	if (n <= keep)
 		return;
@@ -150,24 +150,20 @@ corq_lane_flush(struct corq_lane *l, uint32_t keep)
 	}
 	for (i = 0; i < keep; i++)
 		l->m->fast[i] = l->m->fast[n - keep + i];
-	corq_store_relaxed_u32(&l->line->n_fast, keep);
+	l->m->n_fast = keep;
 }
 
 /* The cache is full: half of it goes. Or the lane rests. */
 static CORQ_NOINLINE void
 put_slow(struct corq_lane *l, uint32_t n)
 {
-	uint32_t at;
-
 	lane_begin(l);
 	if (l->order == CORQ_LANE_LOWEST) {
 		put_bit(l, n);
 		return;
 	}
 	corq_lane_flush(l, CORQ_FAST_SLOTS / 2);
-	at = corq_load_relaxed_u32(&l->line->n_fast);
-	l->m->fast[at] = n;
-	corq_store_relaxed_u32(&l->line->n_fast, at + 1);
+	l->m->fast[l->m->n_fast++] = n;
 }
 
 static CORQ_ALWAYS_INLINE void
@@ -179,13 +175,13 @@ put(struct corq_lane *l, uint32_t n)
 		put_bit(l, n);
 		return;
 	}
-	at = corq_load_relaxed_u32(&l->line->n_fast);
+	at = l->m->n_fast;
 	if (CORQ_UNLIKELY(at >= CORQ_FAST_SLOTS || l->order != CORQ_LANE_FAST)) {
 		put_slow(l, n);
 		return;
 	}
 	l->m->fast[at] = n;
-	corq_store_relaxed_u32(&l->line->n_fast, at + 1);
+	l->m->n_fast = at + 1;
 }
 
 uint32_t
@@ -259,6 +255,8 @@ may_open(struct corq_lane *l)
 	lane_begin(l);
 	if (corq_load_relaxed_u32(&l->line->left) == 0)
 		corq_lane_fold(l, CORQ_FOLD_ALL);
+	if (corq_load_relaxed_u32(&l->line->left) == 0)
+		corq_lane_heed_deaths(l);
 	return corq_load_relaxed_u32(&l->line->left) != 0;
 }
 
@@ -297,22 +295,12 @@ corq_lane_alloc(struct corq_lane *l, uint32_t conn)
 	return open_slot(l, n, word, conn);
 }
 
-/* The word of a slot after handle h; flags: more of it. A slot whose generations are spent is freed
- * like any other, and the lane that is led to it next finds it retired. */
-static CORQ_ALWAYS_INLINE uint64_t
-word_after(corq_h h, uint64_t flags)
-{
-	if (CORQ_UNLIKELY(corq_h_gen(h) == CORQ_H_GEN_LAST))
-		return CORQ_H_GEN_LAST << CORQ_H_SLOT_BITS | CORQ_SLOT_RETIRED;
-	return (corq_h_gen(h) + 1) << CORQ_H_SLOT_BITS | flags;
-}
-
 /* Ends the life of handle h: true for one caller, whose business it is to free the slot. */
 static CORQ_ALWAYS_INLINE bool
 end_generation(const struct corq_lane *l, corq_h h, uint64_t flags)
 {
 	_Atomic uint64_t *word = &l->slot[corq_h_slot(h)].word;
-	uint64_t seen = corq_load_acquire_u64(word), next = word_after(h, flags);
+	uint64_t seen = corq_load_acquire_u64(word), next = slot_word_after(h, flags);
 
 	do {
 		if (!slot_names(seen, h))

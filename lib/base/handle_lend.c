@@ -286,16 +286,15 @@ ask_others(struct corq_lane *l)
 	return stranded;
 }
 
-/* Threads died since the lane looked last: what they took with them is found by an audit. */
-static bool
-audit_is_due(struct corq_lane *l)
+void
+corq_lane_heed_deaths(struct corq_lane *l)
 {
 	uint32_t epoch = corq_load_acquire_u32(&l->h->head->epoch);
 
 	if (epoch == l->epoch)
-		return false;
+		return;
 	l->epoch = epoch;
-	return true;
+	corq_lane_audit(l);
 }
 
 /* After this top is not 0; or the answer is EMFILE. */
@@ -305,11 +304,9 @@ corq_lane_find_room(struct corq_lane *l)
 	corq_lane_fold(l, CORQ_FOLD_ALL);
 	if (l->m->top != 0 || take_block(l) || (visit_others(l) && take_block(l)))
 		return true;
-	if (audit_is_due(l)) {
-		corq_lane_audit(l);
-		if (l->m->top != 0)
-			return true;
-	}
+	corq_lane_heed_deaths(l);
+	if (l->m->top != 0)
+		return true;
 	if (ask_others(l))
 		corq_store_relaxed_u64(
 			&l->line->n_starved, corq_load_relaxed_u64(&l->line->n_starved) + 1);

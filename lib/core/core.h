@@ -23,12 +23,10 @@
 #include "tcp/engine.h"
 
 #define CORQ_TX_BUDGET    256 /* packets built in a turn */
-#define CORQ_RX_DEEP      512 /* a receive ring with so many is in danger: half of the least ring */
+#define CORQ_RX_DEEP      512 /* so many in a receive ring are a danger: half of it at MTU 1500 */
 #define CORQ_TIMER_BUDGET 512
 #define CORQ_EVENT_BUDGET 512
-#define CORQ_RTX_HOLD_MAX                                                                          \
-	8 /* turns in a row that a full rx_burst may hold retransmissions back                     \
-	   */
+#define CORQ_RTX_HOLD_MAX 8 /* turns in a row that a full rx_burst holds retransmissions back */
 
 struct corq_core_config {
 	struct corq_tcp_config tcp;

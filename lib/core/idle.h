@@ -12,8 +12,8 @@ struct corq_conn;
 
 struct corq_idle {
 	uint64_t since; /* the first idle turn in a row */
-	const struct corq_conn
-		*asked; /* whose answer is measured; NULL: nobody's. Never followed */
+	/* Whose answer is measured; NULL: nobody's. Never followed. */
+	const struct corq_conn *asked;
 	uint64_t asked_at;
 	uint64_t answer_ns; /* the estimate; 0: none yet */
 	uint64_t answered_at;

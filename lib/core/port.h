@@ -19,12 +19,11 @@ struct corq_port;
 
 /* What the port below can do; the core asks for nothing else. */
 enum corq_port_cap {
-	CORQ_PORT_CAP_CHAIN = 1u << 0,   /* tx takes chains, and CORQ_FRAME_EXT parts */
-	CORQ_PORT_CAP_L4_CSUM = 1u << 1, /* tx fills TCP checksums */
-	CORQ_PORT_CAP_IP_CSUM = 1u << 2, /* tx fills IPv4 header checksums */
-	CORQ_PORT_CAP_TSO = 1u << 3,     /* tx cuts super-segments (up to tso_max bytes) */
-	CORQ_PORT_CAP_TRUST_RX = 1u
-				 << 4, /* rx checksum flags may be trusted (profile + self-test) */
+	CORQ_PORT_CAP_CHAIN = 1u << 0,    /* tx takes chains, and CORQ_FRAME_EXT parts */
+	CORQ_PORT_CAP_L4_CSUM = 1u << 1,  /* tx fills TCP checksums */
+	CORQ_PORT_CAP_IP_CSUM = 1u << 2,  /* tx fills IPv4 header checksums */
+	CORQ_PORT_CAP_TSO = 1u << 3,      /* tx cuts super-segments (up to tso_max bytes) */
+	CORQ_PORT_CAP_TRUST_RX = 1u << 4, /* rx checksum flags may be trusted */
 };
 
 struct corq_port_ops {
@@ -67,8 +66,8 @@ struct corq_port {
 	 * returned last; where it cannot tell, the packets of full bursts in a row. Holds back
 	 * retransmission timers, and new packets when it is large. */
 	uint32_t backlog;
-	/* Counted by the port, each by reason; copied into the core's counters by the turn. */
-	uint64_t n_rx_missed, n_rx_nombuf, n_tx_full, n_rx_partial_csum, n_rx_oversize;
+	/* Counted by the port; the first three are figures of the core (core/figures.c). */
+	uint64_t n_rx_missed, n_rx_nombuf, n_tx_full, n_rx_oversize;
 };
 
 #endif

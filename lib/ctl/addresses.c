@@ -29,6 +29,12 @@ corq_config_is_loop(const struct corq_config *c)
 	return !c->dev || strcmp(c->dev, "loop") == 0;
 }
 
+bool
+corq_config_is_none(const struct corq_config *c)
+{
+	return c->dev && strcmp(c->dev, "none") == 0;
+}
+
 static uint32_t
 v4_of(const struct corq_addr *a)
 {
@@ -161,6 +167,8 @@ corq_addresses_parse(
 	struct corq_addr_range *a = &range[CORQ_SIDE_A], *b = &range[CORQ_SIDE_B];
 	int rc;
 
+	if (corq_config_is_none(c))
+		return 0;
 	if (!c->ip && !corq_config_is_loop(c)) {
 		snprintf(err, err_len,
 			"--ip is missing: device %s needs an address of its own, as "

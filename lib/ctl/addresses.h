@@ -8,10 +8,12 @@
 #include "net/addr.h"
 #include <corq/instance.h>
 
-/* By side; side B on the loop device only. 0, or -EINVAL and one line. */
+/* By side; side B on the loop device only, no side without a device. 0, or -EINVAL and one line. */
 int corq_addresses_parse(
 	const struct corq_config *c, struct corq_addr_range range[2], char *err, size_t err_len);
+/* The two devices that are more than a way out: both ends are ours; none, so handles alone. */
 bool corq_config_is_loop(const struct corq_config *c);
+bool corq_config_is_none(const struct corq_config *c);
 /* NULL, or what the address is that no host can have, in the network of net. */
 const char *corq_addr_unfit(const struct corq_addr *a, const struct corq_addr_range *net);
 

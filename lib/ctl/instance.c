@@ -8,7 +8,6 @@
  * each is a word of its own that only its core writes (core/figures.c).
  */
 #include "base/atomic.h"
-#include "base/rand.h"
 #include "ctl/addresses.h"
 #include "ctl/instance.h"
 
@@ -30,13 +29,6 @@ log_line(void *arg, enum corq_log_level level, const char *line)
 		fprintf(stderr, "corq: %s\n", line);
 	else
 		fprintf(stderr, "corq: %s: %s\n", corq_log_level_name(level), line);
-}
-
-/* No device: handles only. */
-static bool
-is_none(const struct corq_config *c)
-{
-	return c->dev && strcmp(c->dev, "none") == 0;
 }
 
 static int
@@ -198,7 +190,7 @@ corq_instance_start(const struct corq_platform *pf, const struct corq_config *co
 	inst->line = config->log;
 	inst->line_arg = config->log_arg;
 	inst->log = (struct corq_log){log_line, inst, CORQ_LOG_INFO};
-	rc = is_none(config) ? 0 : corq_addresses_parse(config, inst->addr, err, err_len);
+	rc = corq_addresses_parse(config, inst->addr, err, err_len);
 	if (rc) {
 		free(inst);
 		return rc;

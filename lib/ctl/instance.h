@@ -3,7 +3,7 @@
  * ctl/instance.h - what the files of lib/ctl share of an instance.
  *
  * Start and end are one thread's. The attachments (attach.c) have a lock of their own, because
- * threads come and go at any time; no call but attach, detach, counts and a thread's end takes it.
+ * threads come and go at any time; no call but attach and detach takes it, and a thread's end.
  */
 #ifndef CORQ_CTL_INSTANCE_H
 #define CORQ_CTL_INSTANCE_H

@@ -195,8 +195,7 @@ set_caps(struct corq_dev *dev, struct eth_port *ep, int socket)
 static int
 make_port(struct corq_dev *dev, uint32_t i, char *err, size_t errlen)
 {
-	uint32_t core = dev->conf.first_core + i;
-	int socket = corq_eal_core_socket(dev->eal, core);
+	int socket = corq_eal_core_socket(dev->eal, i);
 	struct eth_port *ep = rte_zmalloc_socket("corq_port", sizeof(*ep), CORQ_CACHELINE, socket);
 	int rc;
 
@@ -215,9 +214,10 @@ make_port(struct corq_dev *dev, uint32_t i, char *err, size_t errlen)
 	ep->dev = dev;
 	ep->queue = (uint16_t)i;
 	ep->max_frame = (uint16_t)(dev->mtu + PORT_L2_MAX);
+	ep->limit.per_s = 2;
 	ep->count_missed = i == 0;
 	ep->yield = corq_eal_shares_cpus(dev->eal);
-	rc = make_pools(dev, ep, core, err, errlen);
+	rc = make_pools(dev, ep, i, err, errlen);
 	if (rc == 0 && (rc = set_caps(dev, ep, socket)) != 0)
 		corq_port_err(err, errlen, "too little memory");
 	return rc;
@@ -235,8 +235,7 @@ set_up_queues(struct corq_dev *dev, struct rte_eth_dev_info *info, char *err, si
 	if (rc != 0)
 		return corq_dev_refused(dev, "descriptors", DESC_WANTED, n_rx, rc, err, errlen);
 	for (uint16_t q = 0; q < dev->conf.n_queues; q++) {
-		unsigned int socket =
-			(unsigned int)corq_eal_core_socket(dev->eal, dev->conf.first_core + q);
+		unsigned int socket = (unsigned int)corq_eal_core_socket(dev->eal, q);
 
 		rc = rte_eth_rx_queue_setup(dev->port_id, q, n_rx, socket, &info->default_rxconf,
 			dev->ports[q]->rx_pool);
@@ -286,7 +285,6 @@ open_ethdev(struct corq_dev *dev, char *err, size_t errlen)
 		corq_port_err(err, errlen, "no signal handler for SIGSEGV: %s", strerror(-rc));
 		return rc;
 	}
-	dev->mtu = dev->kind->mtu(&dev->spec, &dev->conf);
 	rc = strcmp(dev->kind->bus, "pci") == 0 ? find_pci(dev, err, errlen)
 						: make_vdev(dev, err, errlen);
 	if (rc == 0)

@@ -12,10 +12,9 @@
  * Called by the owning core only, once a burst, but for corq_ext_attach: once a borrowed part.
  */
 #include <sched.h>
-#include <string.h>
 #include <time.h>
 
-#include <rte_ethdev.h>
+#include <rte_eal.h>
 #include <rte_mempool.h>
 #include <rte_pause.h>
 

@@ -6,8 +6,6 @@
  * frame beside it; sending does the reverse and links the mbufs of a chain. Buffers, and memory
  * that frames borrow, are dev_buf.c's.
  */
-#include <string.h>
-
 #include <rte_ethdev.h>
 
 #include "port/port_int.h"
@@ -76,7 +74,6 @@ frame_from_rx(struct eth_port *ep, struct rte_mbuf *m)
 	f->rx_queue = ep->queue;
 	if (m->ol_flags != 0) {
 		f->flags = rx_flags(m->ol_flags);
-		ep->port.n_rx_partial_csum += !!(f->flags & CORQ_FRAME_TX_PARTIAL);
 		f->rx_hash = m->hash.rss;
 		f->vlan_tci = m->vlan_tci;
 	}
@@ -326,24 +323,13 @@ eth_tx_burst_guarded(struct corq_port *port, struct corq_frame **frames, uint16_
 	return eth_tx(port, frames, n, true);
 }
 
-const struct corq_port_ops corq_eth_ops = {
-	.rx_burst = eth_rx_burst,
-	.tx_burst = eth_tx_burst,
-	.tx_alloc = corq_eth_tx_alloc,
-	.free_bulk = corq_eth_free_bulk,
-	.now_ns = corq_eth_now_ns,
-	.released = corq_eth_released,
-	.idle = corq_eth_idle,
-	.count = eth_count,
-};
+#define ETH_OPS(rx, tx)                                                                            \
+	{                                                                                          \
+		.rx_burst = (rx), .tx_burst = (tx), .tx_alloc = corq_eth_tx_alloc,                 \
+		.free_bulk = corq_eth_free_bulk, .now_ns = corq_eth_now_ns,                        \
+		.released = corq_eth_released, .idle = corq_eth_idle, .count = eth_count           \
+	}
 
-const struct corq_port_ops corq_eth_guarded_ops = {
-	.rx_burst = eth_rx_burst_guarded,
-	.tx_burst = eth_tx_burst_guarded,
-	.tx_alloc = corq_eth_tx_alloc,
-	.free_bulk = corq_eth_free_bulk,
-	.now_ns = corq_eth_now_ns,
-	.released = corq_eth_released,
-	.idle = corq_eth_idle,
-	.count = eth_count,
-};
+const struct corq_port_ops corq_eth_ops = ETH_OPS(eth_rx_burst, eth_tx_burst);
+const struct corq_port_ops corq_eth_guarded_ops =
+	ETH_OPS(eth_rx_burst_guarded, eth_tx_burst_guarded);

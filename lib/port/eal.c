@@ -5,8 +5,7 @@
  * EAL is one a process, and can be started once. What it prints is eal_log.c's, what runs on its
  * threads eal_cores.c's, its arguments eal_args.c's.
  *
- * Everything here is called on the main thread, but for corq_eal_now_ns and corq_eal_core_* (any
- * thread).
+ * Everything here is called on the main thread, but for what only reads: any thread.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -235,7 +234,6 @@ corq_eal_init(struct corq_eal **out, const struct corq_eal_conf *conf, char *err
 		return rc;
 	}
 	find_sharing(eal);
-	eal->tsc_hz = 4294967296.0 / (double)eal->clock.mult * (double)CORQ_NS_PER_S;
 	*out = eal;
 	return 0;
 }
@@ -267,7 +265,6 @@ corq_eal_adopt(struct corq_eal **out, const uint32_t *lcores, uint32_t n, char *
 	eal->huge = rte_eal_has_hugepages() != 0;
 	corq_clock_init(&eal->clock, corq_clock_sample());
 	find_sharing(eal);
-	eal->tsc_hz = 4294967296.0 / (double)eal->clock.mult * (double)CORQ_NS_PER_S;
 	*out = eal;
 	return 0;
 }
@@ -293,12 +290,6 @@ corq_eal_on_huge_pages(const struct corq_eal *eal)
 }
 
 int
-corq_eal_core_cpu(const struct corq_eal *eal, uint32_t core)
-{
-	return eal->core[core].cpu;
-}
-
-int
 corq_eal_core_socket(const struct corq_eal *eal, uint32_t core)
 {
 	return (int)rte_lcore_to_socket_id(eal->core[core].lcore);
@@ -308,18 +299,6 @@ uint64_t
 corq_eal_now_ns(const struct corq_eal *eal)
 {
 	return corq_clock_now(&eal->clock);
-}
-
-double
-corq_eal_tsc_hz(const struct corq_eal *eal)
-{
-	return eal->tsc_hz;
-}
-
-uint32_t
-corq_eal_lcore(const struct corq_eal *eal, uint32_t core)
-{
-	return eal->core[core].lcore;
 }
 
 bool

@@ -152,8 +152,7 @@ build_lcores(
 	bool ok = true;
 
 	for (uint32_t i = 0; i < conf->n_cores; i++)
-		ok = ok && append(a->lcores, size, &len, "%u@%d,", i,
-				   conf->cpus != NULL ? conf->cpus[i] : cpus[i % n_cpus]);
+		ok = ok && append(a->lcores, size, &len, "%u@%d,", i, cpus[i % n_cpus]);
 	ok = ok && append(a->lcores, size, &len, "%u@(", conf->n_cores);
 	for (uint32_t i = 0, end; i < n_cpus; i = end) {
 		for (end = i + 1; end < n_cpus && cpus[end] == cpus[end - 1] + 1;)
@@ -258,7 +257,7 @@ corq_eal_args_build(struct corq_eal_args *a, const struct corq_eal_conf *conf, b
 			(long)getpid());
 	put_memory(a, conf, huge);
 	put_devices(a, conf);
-	if (!conf->telemetry && !corq_eal_args_given(conf, telemetry))
+	if (!corq_eal_args_given(conf, telemetry))
 		put(a, "--no-telemetry");
 	if (!conf->verbose && !corq_eal_args_given(conf, level))
 		put(a, "--log-level=error");

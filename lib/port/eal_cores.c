@@ -5,7 +5,7 @@
  * Engine cores are EAL worker threads, each pinned to a CPU; they sleep until corq_eal_launch. The
  * main thread waits on a semaphore: EAL's own wait would spin on a CPU that an engine needs.
  *
- * Main thread, but for corq_eal_idle (any) and core_main (the engine core's).
+ * Main thread, but for core_main (the engine core's).
  */
 #include <errno.h>
 #include <signal.h>
@@ -30,9 +30,7 @@ core_main(void *arg)
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	prctl(PR_SET_TIMERSLACK, 1ul); /* idle sleeps of some 10 us, not of 50 more */
 	core->rc = core->fn(core->arg);
-	/* R1: rc is out before whoever sees the core idle, or takes the semaphore. */
-	atomic_store_explicit(&core->busy, false, memory_order_release);
-	sem_post(&core->done);
+	sem_post(&core->done); /* rc is out before whoever takes it */
 	return 0;
 }
 
@@ -49,14 +47,9 @@ corq_eal_launch(struct corq_eal *eal, uint32_t i, int (*fn)(void *arg), void *ar
 		return -EBUSY;
 	core->fn = fn;
 	core->arg = arg;
-	atomic_store_explicit(&core->busy, true, memory_order_relaxed);
 	rc = rte_eal_remote_launch(core_main, core, core->lcore);
-	if (rc != 0) {
-		atomic_store_explicit(&core->busy, false, memory_order_relaxed);
-		return rc;
-	}
-	core->launched = true;
-	return 0;
+	core->launched = rc == 0;
+	return rc;
 }
 
 int
@@ -72,11 +65,4 @@ corq_eal_join(struct corq_eal *eal, uint32_t i)
 	rte_eal_wait_lcore(core->lcore); /* its few last instructions */
 	core->launched = false;
 	return core->rc;
-}
-
-bool
-corq_eal_idle(struct corq_eal *eal, uint32_t i)
-{
-	/* A1 <-> R1 in core_main */
-	return !atomic_load_explicit(&eal->core[i].busy, memory_order_acquire);
 }

@@ -7,7 +7,6 @@
 
 #include <pthread.h>
 #include <semaphore.h>
-#include <stdatomic.h>
 #include <stdio.h>
 
 #include "port/port_int.h"
@@ -19,7 +18,6 @@ struct eal_core {
 	void *arg;
 	int rc;
 	bool launched; /* main thread: not joined yet */
-	atomic_bool busy;
 	sem_t done;
 };
 
@@ -28,7 +26,6 @@ struct corq_eal {
 	bool huge, owned, shares_cpus;
 	bool verbose; /* what DPDK and its libraries print is for the user */
 	struct corq_clock clock;
-	double tsc_hz;
 	pthread_mutex_t line_lock;
 	char line[EAL_LINE_LEN]; /* the first that DPDK logged since it was read */
 	FILE *log_file;

@@ -54,8 +54,14 @@ drop_stale(struct corq_dev *dev)
 	}
 }
 
-/* A memif client whose server is not there, or has not noticed yet that the client before us left.
- */
+/* A memif client: it has to connect again where others wait. */
+static bool
+connects(const struct corq_dev *dev)
+{
+	return dev->kind->guard && !dev->spec.server;
+}
+
+/* The server is not there, or has not noticed yet that the client before us left. */
 static void
 connect_again(struct corq_dev *dev)
 {
@@ -67,8 +73,6 @@ connect_again(struct corq_dev *dev)
 static int
 await_link(struct corq_dev *dev, uint64_t end, char *err, size_t errlen)
 {
-	bool connects = dev->kind->guard && !dev->spec.server;
-
 	for (uint32_t polls = 1; !dev->started || !corq_dev_link(dev); polls++) {
 		if (corq_eal_now_ns(dev->eal) >= end) {
 			dev->kind->no_link(&dev->spec, err, errlen);
@@ -78,7 +82,7 @@ await_link(struct corq_dev *dev, uint64_t end, char *err, size_t errlen)
 			return 0;
 		}
 		sleep_ms(POLL_MS);
-		if (connects && (!dev->started || polls % CONNECT_POLLS == 0))
+		if (connects(dev) && (!dev->started || polls % CONNECT_POLLS == 0))
 			connect_again(dev);
 	}
 	return 0;
@@ -95,7 +99,7 @@ corq_dev_start(struct corq_dev *dev, char *err, size_t errlen)
 	rc = rte_eth_dev_start(dev->port_id);
 	dev->started = rc == 0;
 	/* a memif client's start fails while its server is not there yet */
-	if (rc != 0 && (!dev->kind->guard || dev->spec.server))
+	if (rc != 0 && !connects(dev))
 		return corq_dev_refused(dev, "start", 1, 0, rc, err, errlen);
 	rc = dev->kind->started != NULL
 		     ? dev->kind->started(&dev->spec, &dev->conf, dev->mtu, &dev->hold, err, errlen)
@@ -186,8 +190,7 @@ tell(struct eth_port *ep, const char *what)
 
 	if (dev->spec.server)
 		return;
-	dev->limit.per_s = 2;
-	corq_log_limited(dev->conf.log, &dev->limit, corq_clock_now(&ep->clock), CORQ_LOG_WARN,
+	corq_log_limited(dev->conf.log, &ep->limit, corq_clock_now(&ep->clock), CORQ_LOG_WARN,
 		"%s:%s %s", dev->kind->name, name_of(dev), what);
 }
 
@@ -217,19 +220,18 @@ void
 corq_link_look(struct eth_port *ep)
 {
 	struct corq_dev *dev = ep->dev;
-	bool connects = dev->kind->guard && !dev->spec.server;
 	enum link_state state;
 
 	look_if_gone(ep);
 	state = link_state_of(atomic_load_explicit(&dev->state, memory_order_relaxed));
 	if (state == LINK_AWAY && start_again(dev))
 		change_state(dev, LINK_AWAY, LINK_DOWN);
-	else if (state == LINK_DOWN && !corq_dev_link(dev) && connects &&
+	else if (state == LINK_DOWN && !corq_dev_link(dev) && connects(dev) &&
 		 ++dev->looks_down % LOOKS_DOWN == 0)
 		change_state(dev, LINK_DOWN, LINK_AWAY); /* the server met it half way only */
 	else if (state == LINK_DOWN)
 		corq_link_back(ep);
 	else if (state == LINK_UP && !corq_dev_link(dev) &&
-		 change_state(dev, LINK_UP, connects ? LINK_AWAY : LINK_DOWN))
+		 change_state(dev, LINK_UP, connects(dev) ? LINK_AWAY : LINK_DOWN))
 		tell(ep, "lost its link; what we send is dropped until it is back");
 }

@@ -329,7 +329,7 @@ corq_loop_mem_mb(const struct corq_dev_conf *conf)
 static struct loop_port *
 port_new(struct corq_eal *eal, const struct corq_dev_conf *conf, uint32_t i)
 {
-	int socket = corq_eal_core_socket(eal, conf->first_core + i);
+	int socket = corq_eal_core_socket(eal, i);
 	bool side_b = i >= conf->n_queues;
 	struct loop_port *lp = rte_zmalloc_socket("corq_loop", sizeof(*lp), CORQ_CACHELINE, socket);
 
@@ -377,7 +377,7 @@ connect_ports(struct corq_loop *loop, struct corq_eal *eal, const struct corq_de
 		uint32_t end = n == n_a || a < n_a ? n : n_a;
 
 		for (; b < end; b++) {
-			int socket = corq_eal_core_socket(eal, conf->first_core + b);
+			int socket = corq_eal_core_socket(eal, b);
 
 			if (wire_new(loop, loop->ports[a], loop->ports[b], socket) != 0)
 				return -ENOMEM;
@@ -418,7 +418,7 @@ corq_loop_create(struct corq_loop **out, struct corq_eal *eal, const struct corq
 		&(struct pool_conf){.name = "loop",
 			.n = loop_frames(conf),
 			.data_room = loop_room(conf),
-			.socket = corq_eal_core_socket(eal, conf->first_core),
+			.socket = corq_eal_core_socket(eal, 0),
 			.many = true,
 			.own_memory = !corq_eal_on_huge_pages(eal)},
 		err, errlen);

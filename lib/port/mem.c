@@ -4,21 +4,15 @@
  *
  * Plain private mappings, not EAL's heap: core state may reserve many GB of which most is never
  * touched, and no device reads it. Transparent huge pages are asked for; where the kernel has none
- * it is 4 KiB pages. Start and stop only, main thread.
+ * it is 4 KiB pages. Any thread: threads that attach get memory too.
  */
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "port/port_int.h"
 
 #define HUGE_2M ((size_t)2 << 20)
-
-/* linux/mempolicy.h; a hint, so no libnuma and no error. */
-#define MPOL_PREFERRED_MODE 1
 
 void
 corq_port_err(char *err, size_t len, const char *fmt, ...)
@@ -57,11 +51,8 @@ map(size_t bytes, int socket, int advice)
 	p += head;
 	munmap(p + size, HUGE_2M - head);
 	madvise(p, size, advice);
-	if (socket >= 0 && socket < 64) {
-		unsigned long node = 1ul << socket;
-
-		syscall(SYS_mbind, p, size, MPOL_PREFERRED_MODE, &node, 65ul, 0u);
-	}
+	if (socket >= 0)
+		corq_port_place(p, size, (unsigned)socket);
 	return p;
 }
 

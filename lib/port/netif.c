@@ -18,7 +18,6 @@
 #include <net/if_arp.h>
 #include <netinet/in.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -33,6 +32,21 @@ corq_netif_name_ok(const char *name, size_t len)
 {
 	return len != 0 && len < IFNAMSIZ && strcspn(name, CORQ_NAME_BAD) >= len &&
 	       strncmp(name, "..", len) != 0;
+}
+
+int
+corq_netif_parse(const char *rest, struct corq_dev_spec *spec, char *err, size_t errlen)
+{
+	const char *kind = corq_dev_kind_row(spec->kind)->name;
+	size_t len = strlen(rest);
+
+	if (!corq_netif_name_ok(rest, len)) {
+		corq_port_err(err, errlen,
+			"%s wants %s:IF, an interface's name without any of /:,=[]%%", kind, kind);
+		return -EINVAL;
+	}
+	memcpy(spec->ifname, rest, len + 1);
+	return 0;
 }
 
 int
@@ -106,26 +120,6 @@ warn_kernel_address(const char *ifname, const struct corq_log *log)
 		break;
 	}
 	freeifaddrs(all);
-}
-
-bool
-corq_netif_has_address(uint32_t addr, char name[16])
-{
-	struct ifaddrs *all, *a;
-	bool found = false;
-
-	if (getifaddrs(&all) != 0)
-		return false;
-	for (a = all; a != NULL && !found; a = a->ifa_next) {
-		const struct sockaddr_in *in = (const struct sockaddr_in *)(void *)a->ifa_addr;
-
-		if (in == NULL || in->sin_family != AF_INET || in->sin_addr.s_addr != addr)
-			continue;
-		snprintf(name, 16, "%s", a->ifa_name);
-		found = true;
-	}
-	freeifaddrs(all);
-	return found;
 }
 
 /* A tun, the loopback and some tunnels carry packets without Ethernet's header. */

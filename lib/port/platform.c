@@ -4,6 +4,7 @@
  *
  * Main thread only.
  */
+#include "ctl/addresses.h"
 #include "ctl/platform.h"
 #include "port/port_dpdk.h"
 
@@ -12,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+_Static_assert(CORQ_EAL_CORES_MAX <= CORQ_MAX_CORES, "a machine has room for all ports");
 
 struct platform {
 	struct corq_eal *eal;
@@ -105,7 +108,7 @@ platform_open(struct corq_machine *m, const struct corq_config *c, const struct 
 	uint8_t mac[6];
 	int rc;
 
-	if (c->dev && strcmp(c->dev, "none") == 0)
+	if (corq_config_is_none(c))
 		return open_none(m);
 	rc = corq_dev_parse(c->dev ? c->dev : "loop", &spec, err, err_len);
 	if (!rc && c->mac) {

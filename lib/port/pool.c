@@ -11,10 +11,8 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <rte_errno.h>
-#include <rte_mbuf_pool_ops.h>
 #include <rte_mempool.h>
 
 #include "port/port_int.h"

@@ -42,12 +42,10 @@ enum corq_eal_huge {
 struct corq_eal_conf {
 	const char *name; /* instance name, part of EAL's file prefix; NULL: "corq" */
 	uint32_t n_cores; /* engine cores */
-	const int *cpus;  /* CPU of each core; NULL: the CPUs we may use, in turn */
 	bool share_cpus;  /* more cores than CPUs is a warning, not an error */
 	enum corq_eal_huge huge;
 	uint32_t mem_mb;   /* sum of corq_dev_mem_mb of the devices to be opened */
 	bool single_file;  /* memif zero-copy and vhost want --single-file-segments */
-	bool telemetry;    /* EAL's telemetry socket; off by default */
 	bool verbose;      /* DPDK's own lines on stderr */
 	const char *pci;   /* "ADDRESS[,ARGS]" to probe; NULL: no PCI bus at all */
 	char *const *argv; /* the user's EAL arguments (after "--"), taken last */
@@ -84,16 +82,11 @@ void corq_eal_cleanup(struct corq_eal *eal);
 int corq_eal_launch(struct corq_eal *eal, uint32_t core, int (*fn)(void *arg), void *arg);
 /* Waits, asleep, for what corq_eal_launch started; returns what fn returned. */
 int corq_eal_join(struct corq_eal *eal, uint32_t core);
-/* True when nothing runs on that core (any more). */
-bool corq_eal_idle(struct corq_eal *eal, uint32_t core);
 
 bool corq_eal_on_huge_pages(const struct corq_eal *eal);
-int corq_eal_core_cpu(const struct corq_eal *eal, uint32_t core);
 int corq_eal_core_socket(const struct corq_eal *eal, uint32_t core);
 /* The same clock as every port's now_ns: nanoseconds, monotonic, any thread. */
 uint64_t corq_eal_now_ns(const struct corq_eal *eal);
-/* TSC ticks a second, measured at start. */
-double corq_eal_tsc_hz(const struct corq_eal *eal);
 
 /*
  * Memory for the state of cores. Zero, aligned to 2 MiB, lazily backed: reserving many GB costs
@@ -136,18 +129,17 @@ struct corq_dev_spec {
 };
 
 struct corq_dev_conf {
-	uint32_t n_queues;   /* one core each. loop: side A (clients) */
-	uint32_t n_peers;    /* loop: cores of side B (servers); 0: side A receives what it sends,
-				so that one core runs both ends */
-	uint32_t mtu;        /* largest L3 packet; 0: the device's, 1500 on loop and memif */
-	uint32_t rx_frames;  /* buffers a core: 0 = 8192 */
-	uint32_t tx_frames;  /* buffers a core: 0 = 8192 */
-	uint32_t first_core; /* the engine core of queue 0; the others follow */
-	const uint8_t *mac;  /* 6 bytes; NULL: the device's own */
-	const char *ip;      /* "A[-B]/LEN", ours: claimed on an interface of the kernel's, and
-				what the host's end of a tap must fit; NULL: neither */
-	uint32_t wait_ms;    /* corq_dev_start waits so long for the link. 0: 10 s for a memif
-				client, else 1 s; a memif server does not wait */
+	uint32_t n_queues;  /* one core each. loop: side A (clients) */
+	uint32_t n_peers;   /* loop: cores of side B (servers); 0: side A receives what it sends,
+			       so that one core runs both ends */
+	uint32_t mtu;       /* largest L3 packet; 0: the device's, 1500 on loop and memif */
+	uint32_t rx_frames; /* buffers a core: 0 = 8192 */
+	uint32_t tx_frames; /* buffers a core: 0 = 8192 */
+	const uint8_t *mac; /* 6 bytes; NULL: the device's own */
+	const char *ip;     /* "A[-B]/LEN", ours: claimed on an interface of the kernel's, and
+			       what the host's end of a tap must fit; NULL: neither */
+	uint32_t wait_ms;   /* corq_dev_start waits so long for the link. 0: the kind's own time
+			       (kinds.c); a memif server does not wait */
 	const struct corq_log *log; /* warnings; NULL: silent */
 };
 
@@ -156,7 +148,8 @@ struct corq_dev;
 /* "loop", "memif:server,/run/x.sock", "veth:eth1"; corq_device_at lists all. -EINVAL and a line
  * otherwise. */
 int corq_dev_parse(const char *s, struct corq_dev_spec *spec, char *err, size_t errlen);
-/* Before EAL: 0, or -errno and the line. Warns (conf.log) about a kernel address on a veth. */
+/* Before EAL: 0, or -errno and the line. Warns (conf.log) about what may go wrong: an
+ * address of the kernel's on the interface, queues that are not ours. */
 int corq_dev_check(const struct corq_dev_spec *spec, const struct corq_dev_conf *conf, char *err,
 	size_t errlen);
 /* What EAL must be told because of this device: single_file, huge, pci. `conf` refers to
@@ -181,12 +174,12 @@ const char *corq_dev_describe(const struct corq_dev *dev, char *buf, size_t len)
  * a zero-copy memif keeps in its rings. */
 uint32_t corq_dev_frames_out(const struct corq_dev *dev);
 
-/* The same for a device of any kind: "" where there is no such interface. */
-const char *corq_dev_hint(const struct corq_dev_spec *spec, char *buf, size_t len);
 /*
  * The line for "the other end of IF leaves checksums or segmentation to its device": names the
  * ethtool command, and the peer when it is in our network namespace. Returns buf.
  */
 const char *corq_port_offload_hint(const char *ifname, char *buf, size_t len);
+/* The same for a device of any kind: "" where there is no such interface. */
+const char *corq_dev_hint(const struct corq_dev_spec *spec, char *buf, size_t len);
 
 #endif

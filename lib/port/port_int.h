@@ -52,8 +52,7 @@ corq_clock_now(const struct corq_clock *c)
 	return c->ns0 + (uint64_t)(((unsigned __int128)(rte_rdtsc() - c->tsc0) * c->mult) >> 32);
 }
 
-/* ---- eal.c, eal_log.c, eal_args.c
- * ------------------------------------------------------------------- */
+/* ---- eal.c, eal_log.c, eal_args.c -------------------------------------------------------- */
 
 #define EAL_ARGS_MAX 96
 #define EAL_ARG_LEN  64
@@ -75,8 +74,7 @@ uint32_t corq_eal_cpu_list(int *cpus, uint32_t max);
 uint32_t corq_eal_huge_pages(void);
 uint32_t corq_eal_free_huge_mb(void);
 
-/* The rest of lib/port on an EAL: lcore and NUMA node of a core, whether threads share CPUs. */
-uint32_t corq_eal_lcore(const struct corq_eal *eal, uint32_t core);
+/* The rest of lib/port on an EAL: whether threads share CPUs, the clock. */
 bool corq_eal_shares_cpus(const struct corq_eal *eal);
 const struct corq_clock *corq_eal_clock(const struct corq_eal *eal);
 /* The first error that DPDK logged since the last call, "" for none: the reason of a failure. */
@@ -147,8 +145,7 @@ frame_reset_tx(struct corq_frame *f)
 	f->user = 0;
 }
 
-/* ---- a port of an ethdev, dev_io.c, dev_buf.c
- * ------------------------------------------------------- */
+/* ---- a port of an ethdev, dev_io.c, dev_buf.c -------------------------------------------- */
 
 /* Ends of borrowed memory, oldest first. Only the core's thread touches it. */
 struct ext_ring {
@@ -166,6 +163,7 @@ struct eth_port {
 	bool yield;          /* idle gives the CPU away: cores share it */
 	uint64_t look_tsc;   /* when this core looks at the link next */
 	unsigned int parked; /* the state (link.c) in which this core said that it is out */
+	struct corq_log_limit limit; /* of what this core says about the link */
 	struct corq_dev *dev;
 	uint32_t ext_out; /* CORQ_FRAME_EXT parts that the device holds */
 	struct rte_mempool *rx_pool, *tx_pool;
@@ -269,7 +267,6 @@ void corq_memif_vdev_args(
 	const struct corq_dev_spec *spec, const struct corq_dev_conf *conf, char *buf, size_t len);
 void corq_memif_no_link(const struct corq_dev_spec *spec, char *err, size_t errlen);
 
-int corq_veth_parse(const char *rest, struct corq_dev_spec *spec, char *err, size_t errlen);
 uint32_t corq_veth_mtu(const struct corq_dev_spec *spec, const struct corq_dev_conf *conf);
 uint32_t corq_veth_room(uint32_t mtu);
 int corq_veth_started(const struct corq_dev_spec *spec, const struct corq_dev_conf *conf,
@@ -278,7 +275,6 @@ uint64_t corq_veth_missed(struct dev_hold *hold);
 void corq_veth_vdev_args(
 	const struct corq_dev_spec *spec, const struct corq_dev_conf *conf, char *buf, size_t len);
 
-int corq_xdp_parse(const char *rest, struct corq_dev_spec *spec, char *err, size_t errlen);
 int corq_xdp_check(const struct corq_dev_spec *spec, const struct corq_dev_conf *conf, char *err,
 	size_t errlen);
 uint32_t corq_xdp_mtu(const struct corq_dev_spec *spec, const struct corq_dev_conf *conf);
@@ -329,6 +325,8 @@ int corq_netif_ioctl(const char *ifname, unsigned long request, struct ifreq *if
 /* What no name may have that stands in a driver's arguments, or that the kernel refuses. */
 #define CORQ_NAME_BAD " \t\n\v\f\r/:,=[]%"
 bool corq_netif_name_ok(const char *name, size_t len);
+/* KIND:IF, the kind is spec->kind. */
+int corq_netif_parse(const char *rest, struct corq_dev_spec *spec, char *err, size_t errlen);
 uint32_t corq_netif_mtu(const char *ifname);
 /* There, up, large enough for conf->mtu, no loopback; warns about the kernel's own address. */
 int corq_netif_check(const struct corq_dev_spec *spec, const struct corq_dev_conf *conf, char *err,
@@ -341,8 +339,6 @@ int corq_netif_link(const struct dev_hold *hold);
 void corq_netif_no_link(const struct corq_dev_spec *spec, char *err, size_t errlen);
 /* The id of the XDP program on an interface; 0: none. */
 uint32_t corq_netif_xdp_prog(const char *ifname);
-/* Is addr (network order) an address of this host? Its interface goes to name. */
-bool corq_netif_has_address(uint32_t addr, char name[16]);
 
 /* ---- privileges.c -------------------------------------------------------------------------- */
 
@@ -371,11 +367,10 @@ struct corq_dev {
 	uint16_t port_id;
 	bool made, started;
 	/* link.c */
-	atomic_uint state;  /* enum link_state, and how often it changed << 2 */
-	atomic_bool gone;   /* the interface is another's or nobody's now, for good */
-	atomic_uint parked; /* cores that have left the driver alone in this state */
-	uint32_t looks_down;
-	struct corq_log_limit limit;
+	atomic_uint state;   /* enum link_state, and how often it changed << 2 */
+	atomic_bool gone;    /* the interface is another's or nobody's now, for good */
+	atomic_uint parked;  /* cores that have left the driver alone in this state */
+	uint32_t looks_down; /* of the core of queue 0 */
 	uint32_t mtu;
 	uint64_t tx_offloads;
 	struct eth_port *ports[CORQ_EAL_CORES_MAX];

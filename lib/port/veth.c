@@ -28,20 +28,6 @@
 #define SLOT_SMALL    2048u
 #define SLOT_JUMBO    16384u
 
-int
-corq_veth_parse(const char *rest, struct corq_dev_spec *spec, char *err, size_t errlen)
-{
-	size_t len = strlen(rest);
-
-	if (!corq_netif_name_ok(rest, len)) {
-		corq_port_err(err, errlen,
-			"veth wants veth:IF, an interface's name without any of /:,=[]%%");
-		return -EINVAL;
-	}
-	memcpy(spec->ifname, rest, len + 1);
-	return 0;
-}
-
 uint32_t
 corq_veth_mtu(const struct corq_dev_spec *spec, const struct corq_dev_conf *conf)
 {

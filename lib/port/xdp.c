@@ -36,20 +36,6 @@
 #define ROOM_MAX     3584u
 #define XDP_MTU_MAX  (ROOM_MAX - XDP_HEADROOM - PORT_L2_MAX)
 
-int
-corq_xdp_parse(const char *rest, struct corq_dev_spec *spec, char *err, size_t errlen)
-{
-	size_t len = strlen(rest);
-
-	if (!corq_netif_name_ok(rest, len)) {
-		corq_port_err(err, errlen,
-			"xdp wants xdp:IF, an interface's name without any of /:,=[]%%");
-		return -EINVAL;
-	}
-	memcpy(spec->ifname, rest, len + 1);
-	return 0;
-}
-
 /* Queues that carry both ways, which the driver counts; a veth has none by this count, and one. */
 static uint32_t
 if_queues(const char *ifname)

@@ -165,22 +165,16 @@ m_violate(const char *format, ...)
 
 /* ---- memory, and who shares what ---- */
 
-static uint64_t
-memory(const volatile void *p, uint32_t size)
-{
-	return size == 4 ? *(const volatile uint32_t *)p : *(const volatile uint64_t *)p;
-}
-
 uint64_t
 m_memory(const volatile void *p, uint32_t size)
 {
-	return memory(p, size);
+	return size == 4 ? *(const volatile uint32_t *)p : *(const volatile uint64_t *)p;
 }
 
 static void
 write_memory(volatile void *p, uint32_t size, uint64_t v)
 {
-	if (memory(p, size) != v)
+	if (m_memory(p, size) != v)
 		for (uint32_t i = 0; i < n_threads; i++)
 			thread[i].waiting = 0;
 	if (size == 4)
@@ -274,16 +268,16 @@ xp_load(const volatile void *p, uint32_t size, const char *where)
 	uint64_t v;
 
 	if (cur == NULL)
-		return memory(p, size);
+		return m_memory(p, size);
 	count_quiet();
 	share = note(cur, p, false);
 	s = buffered(cur, p);
 	if (s != NULL)
 		return s->v;
 	if (nobody_else_writes(cur, share))
-		return memory(p, size);
+		return m_memory(p, size);
 	stand_before(M_LOAD, p, size, where);
-	v = memory(p, size);
+	v = m_memory(p, size);
 	m_last.before = m_last.after = v;
 	return v;
 }
@@ -321,7 +315,7 @@ uint64_t
 xp_rmw(volatile void *p, uint32_t size, enum xp_rmw what, uint64_t v, const char *where)
 {
 	bool visible = cur != NULL && before_rmw(M_RMW, p, size, where);
-	uint64_t old = memory(p, size);
+	uint64_t old = m_memory(p, size);
 
 	v = what == XP_XCHG ? v : what == XP_ADD ? old + v : what == XP_OR ? old | v : old & v;
 	if (size == 4)
@@ -338,9 +332,9 @@ bool
 xp_cas(volatile void *p, uint32_t size, void *expect, uint64_t v, const char *where)
 {
 	bool visible = cur != NULL && before_rmw(M_CAS, p, size, where), stores;
-	uint64_t old = memory(p, size);
+	uint64_t old = m_memory(p, size);
 
-	stores = old == memory(expect, size);
+	stores = old == m_memory(expect, size);
 	if (stores)
 		write_memory(p, size, v);
 	else
@@ -424,7 +418,7 @@ static void
 flush_one(struct thread *t)
 {
 	struct store s = t->store[0];
-	uint64_t before = memory(s.at, (uint32_t)s.size);
+	uint64_t before = m_memory(s.at, (uint32_t)s.size);
 
 	write_memory(s.at, (uint32_t)s.size, s.v);
 	t->n_stores--;

@@ -18,6 +18,7 @@
 static struct {
 	bool is_long, list, first, failed;
 	uint64_t max_states;
+	unsigned violations;
 	char *const *only;
 	int n_only;
 	const struct scenario *now;
@@ -157,7 +158,7 @@ explore(const struct scenario *sc, struct search_result *sum)
 	sum->interleavings += r.interleavings;
 	sum->states += r.states;
 	sum->transitions += r.transitions;
-	sum->ends += r.violated;
+	run.violations += r.violated;
 	sum->depth = CORQ_MAX(sum->depth, r.depth);
 }
 
@@ -183,9 +184,8 @@ main(int argc, char **argv)
 	}
 	if (!run.list)
 		printf("%u scenarios, %.3g interleavings, %llu states, %llu transitions, depth %u, "
-		       "buffers of %u stores: %llu violations\n",
+		       "buffers of %u stores: %u violations\n",
 			n, sum.interleavings, (unsigned long long)sum.states,
-			(unsigned long long)sum.transitions, sum.depth, m_buffer,
-			(unsigned long long)sum.ends);
+			(unsigned long long)sum.transitions, sum.depth, m_buffer, run.violations);
 	return run.failed;
 }

@@ -126,15 +126,6 @@ stuck(void)
 	m_violate("none can go on: threads%s wait for ever", text);
 }
 
-/* The present state is the end of an execution; its rules are judged once a state. */
-static bool
-is_end(void)
-{
-	if (!m_all_ended())
-		return false;
-	return true;
-}
-
 /* Makes the present state frame `depth`. */
 static void
 enter(const uint64_t hash[2], size_t bytes)
@@ -174,7 +165,7 @@ visit(struct search_result *r, double *paths)
 	}
 	world_check();
 	add(hash);
-	if (is_end()) {
+	if (m_all_ended()) {
 		r->ends++;
 		world_end();
 		look_up(hash)->paths = 1;

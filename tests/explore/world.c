@@ -474,7 +474,6 @@ line_member(size_t off)
 		{offsetof(struct corq_lane_line, state), "state"},
 		{offsetof(struct corq_lane_line, spare), "spare"},
 		{offsetof(struct corq_lane_line, left), "left"},
-		{offsetof(struct corq_lane_line, n_fast), "n_fast"},
 		{offsetof(struct corq_lane_line, n_blocks), "n_blocks"},
 		{offsetof(struct corq_lane_line, limit), "limit"},
 		{offsetof(struct corq_lane_line, map), "map[0]"},

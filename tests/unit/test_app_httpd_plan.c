@@ -20,7 +20,10 @@
 #include "httpd/access.h"
 #include "httpd/plan.h"
 
-static char root[] = "/tmp/corq-test-httpd-XXXXXX";
+#define A_ROOT "/tmp/corq-test-httpd-XXXXXX"
+
+static char root[] = A_ROOT;
+static char other_root[sizeof(A_ROOT)]; /* of one test, gone after it */
 static struct httpd_site site;
 
 static void
@@ -63,14 +66,34 @@ set_up(void **state)
 }
 
 static int
-tear_down(void **state)
+remove_folder(const char *path)
 {
 	char command[64];
 
+	snprintf(command, sizeof(command), "rm -rf '%s'", path);
+	return system(command);
+}
+
+static int
+tear_down(void **state)
+{
 	(void)state;
 	httpd_site_free(&site);
-	snprintf(command, sizeof(command), "rm -rf '%s'", root);
-	return system(command);
+	return remove_folder(root);
+}
+
+static void
+make_other_root(void)
+{
+	strcpy(other_root, A_ROOT);
+	assert_non_null(mkdtemp(other_root));
+}
+
+static int
+remove_other_root(void **state)
+{
+	(void)state;
+	return remove_folder(other_root);
 }
 
 static const struct httpd_file *
@@ -296,16 +319,15 @@ test_log_lost(void **state)
 static void
 test_long_links(void **state)
 {
-	char long_root[] = "/tmp/corq-test-httpd-XXXXXX", path[1200], link[3 * 1024 + 1],
-	     command[64];
+	char path[1200], link[3 * 1024 + 1];
 	struct httpd_site deep;
 	size_t longest = 0;
 	char err[200];
 	int n;
 
 	(void)state;
-	assert_non_null(mkdtemp(long_root));
-	n = sprintf(path, "%s", long_root);
+	make_other_root();
+	n = sprintf(path, "%s", other_root);
 	for (int i = 0; i < 3; i++) {
 		path[n++] = '/';
 		memset(path + n, 0xff, 255);
@@ -316,7 +338,7 @@ test_long_links(void **state)
 	memset(path + n, 0xff, 254);
 	path[n + 254] = '\0';
 	fclose(fopen(path, "w"));
-	assert_int_equal(httpd_site_load(&deep, long_root, true, err, sizeof(err)), 0);
+	assert_int_equal(httpd_site_load(&deep, other_root, true, err, sizeof(err)), 0);
 	for (size_t i = 0; i < deep.count; i++) {
 		size_t len = httpd_path_encode(deep.files[i].path, link);
 
@@ -324,8 +346,6 @@ test_long_links(void **state)
 	}
 	assert_in_range(longest, 3000, HTTPD_URL_MAX);
 	httpd_site_free(&deep);
-	snprintf(command, sizeof(command), "rm -rf '%s'", long_root);
-	assert_int_equal(system(command), 0);
 }
 
 /* A date of the future is now, one before 1970 is none. */
@@ -333,18 +353,18 @@ static void
 test_file_times(void **state)
 {
 	const struct timespec odd[][2] = {{{9999999999, 0}, {9999999999, 0}}, {{-5, 0}, {-5, 0}}};
-	char old_root[] = "/tmp/corq-test-httpd-XXXXXX", path[64], name[16], command[64];
+	char path[64], name[16];
 	struct httpd_site dated;
 	char err[200];
 
 	(void)state;
-	assert_non_null(mkdtemp(old_root));
+	make_other_root();
 	for (int i = 0; i < 2; i++) {
-		snprintf(path, sizeof(path), "%s/%d", old_root, i);
+		snprintf(path, sizeof(path), "%s/%d", other_root, i);
 		fclose(fopen(path, "w"));
 		assert_int_equal(utimensat(AT_FDCWD, path, odd[i], 0), 0);
 	}
-	assert_int_equal(httpd_site_load(&dated, old_root, true, err, sizeof(err)), 0);
+	assert_int_equal(httpd_site_load(&dated, other_root, true, err, sizeof(err)), 0);
 	assert_in_range(
 		httpd_site_find(&dated, strcpy(name, "/0"), 2)->validators.modified, 1, time(NULL));
 	assert_int_equal(httpd_site_find(&dated, strcpy(name, "/1"), 2)->validators.modified, 0);
@@ -352,8 +372,6 @@ test_file_times(void **state)
 	assert_non_null(
 		strstr(httpd_site_find(&dated, strcpy(name, "/0"), 2)->head, "Last-Modified"));
 	httpd_site_free(&dated);
-	snprintf(command, sizeof(command), "rm -rf '%s'", old_root);
-	assert_int_equal(system(command), 0);
 }
 
 int
@@ -365,8 +383,8 @@ main(void)
 		cmocka_unit_test(test_plans),
 		cmocka_unit_test(test_log_thread),
 		cmocka_unit_test(test_log_lost),
-		cmocka_unit_test(test_long_links),
-		cmocka_unit_test(test_file_times),
+		cmocka_unit_test_teardown(test_long_links, remove_other_root),
+		cmocka_unit_test_teardown(test_file_times, remove_other_root),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

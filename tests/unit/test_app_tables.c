@@ -57,44 +57,41 @@ test_html(void **state)
 #define ROW(label, value)                                                                          \
 	"<tr class=y><th colspan=2 align=z>" label ":</th><td colspan=2 align=z>" value            \
 	"</td></tr>\n"
+#define RATE(value)                                                                                \
+	"<tr class=y><td colspan=2 align=z>&nbsp;</td><td colspan=2 align=z>" value "</td></tr>\n"
 #define TIMES(label, min, avg, max)                                                                \
 	"<tr class=y><th align=z>" label ":</th><td align=z>" min "</td><td align=z>" avg          \
 	"</td><td align=z>" max "</td></tr>\n"
+	/* clang-format off */
 	assert_string_equal(text,
-		"<table X='1'>\n" ROW("Server Software", "a&lt;b&gt;&amp;c") ROW(
-			"Server Hostname", "127.0.0.1") ROW("Server Port",
-			"8971") ROW("Document Path", "/?a&amp;b") ROW("Document Length",
-			"1000 bytes") ROW("Concurrency Level", "1") ROW("Time taken for tests",
-			"0.004 seconds") ROW("Complete requests", "10") ROW("Failed requests",
-			"3") "<tr class=y><td colspan=4 align=z >   (Connect: 0, Length: 1, "
-			     "Exceptions: "
-			     "1)</td></tr>\n" ROW("Non-2xx responses", "4") ROW(
-				     "Keep-Alive requests", "2") ROW("Total transferred",
-				     "8192 bytes") ROW("Total body sent",
-				     "4096") ROW("HTML transferred",
-				     "9000 bytes") ROW("Requests per second",
-				     "2500.00") ROW("Transfer rate",
-				     "2000.00 kb/s received") "<tr class=y><td colspan=2 "
-							      "align=z>&nbsp;</td><td colspan=2 "
-							      "align=z>1000.00 kb/s "
-							      "sent</td></tr>\n"
-							      "<tr class=y><td colspan=2 "
-							      "align=z>&nbsp;</td><td colspan=2 "
-							      "align=z>3000.00 kb/s "
-							      "total</td></tr>\n"
-							      "<tr class=y><th align=z "
-							      "colspan=4>Connection Times "
-							      "(ms)</th></tr>\n"
-							      "<tr class=y><th align=z>&nbsp;</th> "
-							      "<th align=z>min</th>   <th "
-							      "align=z>avg</th>   "
-							      "<th align=z>max</th></tr>\n" TIMES(
-								      "Connect", "    0", "    0",
-								      "    0") TIMES("Processing",
-								      "    0", "    1",
-								      "    2") TIMES("Total",
-								      "    1", "    2",
-								      "    3") "</table>\n");
+		"<table X='1'>\n"
+		ROW("Server Software", "a&lt;b&gt;&amp;c")
+		ROW("Server Hostname", "127.0.0.1")
+		ROW("Server Port", "8971")
+		ROW("Document Path", "/?a&amp;b")
+		ROW("Document Length", "1000 bytes")
+		ROW("Concurrency Level", "1")
+		ROW("Time taken for tests", "0.004 seconds")
+		ROW("Complete requests", "10")
+		ROW("Failed requests", "3")
+		"<tr class=y><td colspan=4 align=z >   (Connect: 0, Length: 1, Exceptions: 1)</td></tr>\n"
+		ROW("Non-2xx responses", "4")
+		ROW("Keep-Alive requests", "2")
+		ROW("Total transferred", "8192 bytes")
+		ROW("Total body sent", "4096")
+		ROW("HTML transferred", "9000 bytes")
+		ROW("Requests per second", "2500.00")
+		ROW("Transfer rate", "2000.00 kb/s received")
+		RATE("1000.00 kb/s sent")
+		RATE("3000.00 kb/s total")
+		"<tr class=y><th align=z colspan=4>Connection Times (ms)</th></tr>\n"
+		"<tr class=y><th align=z>&nbsp;</th> <th align=z>min</th>   "
+		"<th align=z>avg</th>   <th align=z>max</th></tr>\n"
+		TIMES("Connect", "    0", "    0", "    0")
+		TIMES("Processing", "    0", "    1", "    2")
+		TIMES("Total", "    1", "    2", "    3")
+		"</table>\n");
+	/* clang-format on */
 	free(text);
 }
 
@@ -110,8 +107,10 @@ contents(const char *path, char *text, size_t room)
 	fclose(in);
 }
 
+static char path[40], other[48]; /* of one test, and a second name for it */
+
 static void
-make_name(char *path)
+make_name(void)
 {
 	int fd;
 
@@ -119,6 +118,16 @@ make_name(char *path)
 	fd = mkstemp(path);
 	assert_true(fd >= 0);
 	close(fd);
+	snprintf(other, sizeof(other), "%s.link", path);
+}
+
+static int
+remove_names(void **state)
+{
+	(void)state;
+	unlink(other);
+	unlink(path);
+	return 0;
 }
 
 /* The row of i percent is the sample nearest to it; what the file held before is gone. */
@@ -129,13 +138,13 @@ test_csv(void **state)
 	struct ab_sample_list list = {samples, 5};
 	struct ab_times times;
 	struct app_out out;
-	char path[40], text[4096];
+	char text[4096];
 
 	(void)state;
 	for (uint32_t i = 0; i < 5; i++)
 		samples[i] = (struct ab_sample){0, 1000 * i + 266, 0};
 	assert_int_equal(ab_times_compute(&list, 1, &times), 0);
-	make_name(path);
+	make_name();
 	for (int pass = 0; pass < 2; pass++) {
 		assert_int_equal(app_out_open(&out, "-e", path), 0);
 		assert_int_equal(ab_csv_write(&out, &times, 5), 0);
@@ -151,7 +160,6 @@ test_csv(void **state)
 	assert_int_equal(ab_csv_write(&out, &times, 0), 0);
 	contents(path, text, sizeof(text));
 	assert_string_equal(text, "Percentage served,Time in ms\n");
-	unlink(path);
 }
 
 /* Lists of several cores become one, sorted by total time. */
@@ -163,11 +171,11 @@ test_gnuplot(void **state)
 	struct ab_record two[] = {{1796072782000000, 500, 1700, 600}};
 	struct ab_record_list lists[] = {{one, 2}, {NULL, 0}, {two, 1}};
 	struct app_out out;
-	char path[40], text[4096];
+	char text[4096];
 
 	(void)state;
 	setenv("TZ", "UTC", 1);
-	make_name(path);
+	make_name();
 	assert_int_equal(app_out_open(&out, "-g", path), 0);
 	assert_int_equal(ab_gnuplot_write(&out, lists, 3), 0);
 	contents(path, text, sizeof(text));
@@ -175,7 +183,6 @@ test_gnuplot(void **state)
 				  "Mon Nov 30 21:06:21 2026\t1796072781\t0\t0\t0\t0\n"
 				  "Mon Nov 30 21:06:22 2026\t1796072782\t1\t1\t2\t1\n"
 				  "Mon Nov 30 21:06:21 2026\t1796072781\t26\t9\t36\t9\n");
-	unlink(path);
 }
 
 /* A file keeps what it held until something is written, and is gone if it was made for nothing. One
@@ -184,11 +191,10 @@ static void
 test_files(void **state)
 {
 	struct app_out a, b;
-	char path[40], other[48], text[4096];
+	char text[4096];
 
 	(void)state;
-	make_name(path);
-	snprintf(other, sizeof(other), "%s.link", path);
+	make_name();
 	assert_int_equal(symlink(path, other), 0);
 	assert_int_equal(app_out_open(&a, "-e", path), 0);
 	assert_int_equal(app_out_open(&b, "-g", other), 0);
@@ -224,9 +230,9 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_html),
-		cmocka_unit_test(test_csv),
-		cmocka_unit_test(test_gnuplot),
-		cmocka_unit_test(test_files),
+		cmocka_unit_test_teardown(test_csv, remove_names),
+		cmocka_unit_test_teardown(test_gnuplot, remove_names),
+		cmocka_unit_test_teardown(test_files, remove_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -79,7 +79,6 @@ closed_by_another_lane(void **state)
 	rig_end(&rig);
 }
 
-/* Fill all, drain from other lanes, fill again: each time the same count. */
 /* A call that finds frees by others folds them once in CORQ_FOLD_CALLS calls, and before it is out
  * of room or at its limit; or when it is asked. */
 static void
@@ -121,6 +120,7 @@ folds_are_put_off(void **state)
 	rig_end(&rig);
 }
 
+/* Fill all, drain from other lanes, fill again: each time the same count. */
 static void
 fill_drain_fill(void **state)
 {
@@ -214,7 +214,7 @@ fast_cache_comes_back(void **state)
 	close_n(0, h, 2 * B);
 	free(h);
 	assert_int_equal(rig_count(&rig).open, 0);
-	assert_true(corq_load_relaxed_u32(&lane[0].line->n_fast) > 0);
+	assert_true(lane[0].m->n_fast > 0);
 	assert_int_equal(fill(1), 0); /* one block is kept, the other has slots in the cache */
 	assert_int_equal(corq_lane_close(&lane[0], 12345), -EBADF);
 	assert_int_equal(fill(1), 2 * B);
@@ -256,25 +256,29 @@ a_dead_lane_is_reclaimed(void **state)
 	rig_end(&rig);
 }
 
+/* Lane `by` closed one of lane 0's, of its first block, and nothing says so; of another the slot's
+ * word was raised and no more. */
+static void
+lose_two_frees(uint32_t by, corq_h closed, corq_h half)
+{
+	assert_int_equal(corq_lane_close(&lane[by], closed), 0);
+	corq_store_relaxed_u64(&lane[0].line->mail, 0);
+	corq_store_relaxed_u64(&lane[0].line->map[0], 0);
+	corq_store_relaxed_u64(&rig.h.remote[0].some, 0);
+	corq_store_relaxed_u64(&rig.h.slot[corq_h_slot(half)].word, 2ull << CORQ_H_SLOT_BITS);
+}
+
 /* A thread that died between two steps of a free, of a fold, of a reclaim. */
 static void
 dying_half_way(void **state)
 {
 	corq_h *h, *g;
-	uint32_t n;
 
 	(void)state;
 	start(3, 3);
 	h = open_n(0, 2 * B);
 	g = open_n(2, B);
-	/* lane 2 closed one of lane 0's, and nothing says so; of another the bit is set and no more
-	 */
-	assert_int_equal(corq_lane_close(&lane[2], h[7]), 0);
-	corq_store_relaxed_u64(&lane[0].line->mail, 0);
-	corq_store_relaxed_u64(&lane[0].line->map[0], 0);
-	corq_store_relaxed_u64(&rig.h.remote[0].some, 0);
-	n = corq_h_slot(h[900]);
-	corq_store_relaxed_u64(&rig.h.slot[n].word, 2ull << CORQ_H_SLOT_BITS);
+	lose_two_frees(2, h[7], h[900]);
 	/* it was at work in lane 1, which rests, and had begun to reclaim a fourth */
 	corq_lane_rest(&lane[1]);
 	corq_store_relaxed_u32(&lane[1].line->state,
@@ -287,6 +291,25 @@ dying_half_way(void **state)
 	assert_int_equal(corq_lane_close(&lane[1], g[0]), -EBADF);
 	free(h);
 	free(g);
+	rig_end(&rig);
+}
+
+/* A lane at its limit finds them too. */
+static void
+dying_half_way_at_a_limit(void **state)
+{
+	corq_h *h;
+
+	(void)state;
+	rig_start(&rig, 2 * B, 2, (struct corq_lane_config){.limit = 100});
+	h = open_n(0, 100);
+	lose_two_frees(1, h[7], h[90]);
+	assert_true(corq_lane_alloc(&lane[0], 0) == CORQ_H_NONE);
+	assert_true(corq_lane_died(&rig.h, lane[1].id));
+	assert_true(corq_lane_reclaim(&rig.h, lane[1].id, lane[0].id));
+	assert_int_equal(fill(0), 2);
+	assert_int_equal(rig_count(&rig).open, 100);
+	free(h);
 	rig_end(&rig);
 }
 
@@ -434,6 +457,7 @@ main(void)
 		cmocka_unit_test(fast_cache_comes_back),
 		cmocka_unit_test(a_dead_lane_is_reclaimed),
 		cmocka_unit_test(dying_half_way),
+		cmocka_unit_test(dying_half_way_at_a_limit),
 		cmocka_unit_test(detach_closes_and_returns),
 		cmocka_unit_test(lane_numbers_run_out),
 		cmocka_unit_test(nodes_have_their_blocks),

@@ -3,6 +3,19 @@
  * back when nobody answers, and never more of them than the table may keep. */
 #include "net_neigh.h"
 
+/* The index of neighbour 2, which is asked for; count packets from f on wait for it. */
+static uint16_t
+held(struct fix *x, struct corq_frame *f, int count)
+{
+	uint16_t i;
+
+	open_table(x, 8);
+	i = look(x, 2, 0);
+	for (int k = 0; k < count; k++)
+		assert_null(corq_neigh_hold(&x->nt, i, &f[k]));
+	return i;
+}
+
 /* Takes what waits for idx, in parts of at most room packets: count of them from first on, in
  * order. */
 static void
@@ -27,13 +40,9 @@ holds_a_hundred_packets(void **state)
 {
 	struct corq_frame f[HELD + 2];
 	struct fix x;
-	uint16_t i;
+	uint16_t i = held(&x, f, HELD);
 
 	(void)state;
-	open_table(&x, 8);
-	i = look(&x, 2, 0);
-	for (int k = 0; k < HELD; k++)
-		assert_null(corq_neigh_hold(&x.nt, i, &f[k]));
 	assert_ptr_equal(corq_neigh_hold(&x.nt, i, &f[HELD]), &f[0]); /* the oldest goes */
 	assert_ptr_equal(corq_neigh_hold(&x.nt, i, &f[HELD + 1]), &f[1]);
 	one(&x, 0, CORQ_NEIGH_SEND_REQUEST);
@@ -53,13 +62,9 @@ what_has_no_room_stays_due(void **state)
 {
 	struct corq_frame f[10];
 	struct fix x;
-	uint16_t i;
+	uint16_t i = held(&x, f, 10);
 
 	(void)state;
-	open_table(&x, 8);
-	i = look(&x, 2, 0);
-	for (int k = 0; k < 10; k++)
-		assert_null(corq_neigh_hold(&x.nt, i, &f[k]));
 	one(&x, 0, CORQ_NEIGH_SEND_REQUEST);
 	replied(&x, 2, mac_a, 5);
 	assert_true(corq_neigh_poll(&x.nt, 5, 7, &x.act));
@@ -108,13 +113,9 @@ failure_returns_the_packets(void **state)
 {
 	struct corq_frame f[CORQ_NEIGH_PART + 3];
 	struct fix x;
-	uint16_t i;
+	uint16_t i = held(&x, f, CORQ_NEIGH_PART + 2);
 
 	(void)state;
-	open_table(&x, 8);
-	i = look(&x, 2, 0);
-	for (int k = 0; k < CORQ_NEIGH_PART + 2; k++)
-		assert_null(corq_neigh_hold(&x.nt, i, &f[k]));
 	for (uint64_t t = 0; t < 3; t++)
 		one(&x, t * S, CORQ_NEIGH_SEND_REQUEST);
 	assert_true(poll(&x, 3 * S));

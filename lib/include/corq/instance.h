@@ -39,7 +39,7 @@ struct corq_config {
 	const char *gw;        /* next hop off-link, or NULL */
 	const char *mac;       /* "xx:xx:xx:xx:xx:xx" or NULL: the device's */
 	const char *name;      /* instance name (file prefix), or NULL */
-	unsigned mtu;          /* 0: the device's, at most 1500 unless it has more */
+	unsigned mtu;          /* 0: the interface's, 1500 where there is none */
 	unsigned cores;        /* 0: 1. On loop: each side has this many; see loop_one_core */
 	bool loop_one_core;    /* loop: both ends on one core */
 	bool share_cpus;       /* more cores than CPUs is allowed (slow: for tests) */
@@ -56,7 +56,7 @@ struct corq_config {
 	uint32_t max_time_wait; /* records a core; 0: 4 * max_conns */
 	uint32_t max_half_open; /* records a core; 0: max_conns / 4, at least 256 */
 	uint32_t max_fin_wait2; /* records a core; 0: max_conns / 4, at least 256 */
-	uint32_t rx_frames;     /* a core; 0: from queues and max_conns */
+	uint32_t rx_frames;     /* a core; 0: 8192 each */
 	uint32_t tx_frames;
 	/* copied send bytes a core, MiB; 0: 1 KiB a connection and 16 at least */
 	uint32_t chunk_bytes_mb;

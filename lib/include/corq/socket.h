@@ -8,9 +8,11 @@
  * that close one handle one gets 0.
  *
  * Handles come from a lane, the attachment's own part of the instance's slots, in blocks of 4096.
- * No call here takes a lock or waits for another thread, but attach and detach. What others close
- * of a lane's handles comes back to it with its next call. A thread that makes no calls for a while
- * says so (corq_thread_idle): then what was freed in its lane is there for others.
+ * No call here takes a lock, but attach and detach. None waits for another thread, but attach,
+ * detach, and the call that ends a rest, while another thread takes what was freed there. What
+ * others close of a lane's handles comes back to it within some calls, and before it is told
+ * EMFILE. A thread that makes no calls for a while says so (corq_thread_idle): then what was freed
+ * in its lane is there for others.
  *
  * A thread that ends without corq_detach loses its handles: the next thread that runs out of room,
  * attaches or asks corq_handle_counts closes them.

@@ -139,18 +139,27 @@ test_blocks_and_results(void **state)
 	script_free(s);
 }
 
+static char dir[] = "/tmp/scn-XXXXXX", included[sizeof(dir) + 8]; /* of test_include */
+
+static int
+remove_included(void **state)
+{
+	(void)state;
+	unlink(included);
+	return rmdir(dir);
+}
+
 static void
 test_include(void **state)
 {
-	char dir[] = "/tmp/scn-XXXXXX", path[64];
 	struct script *s;
-	char err[256];
+	char path[64], err[256];
 	FILE *f;
 
 	(void)state;
 	assert_non_null(mkdtemp(dir));
-	snprintf(path, sizeof(path), "%s/a.inc", dir);
-	f = fopen(path, "w");
+	snprintf(included, sizeof(included), "%s/a.inc", dir);
+	f = fopen(included, "w");
 	assert_non_null(f);
 	fputs("param win 9\nparam mss 1000\ninject S 0 win $win <mss $mss>\n", f);
 	fclose(f);
@@ -164,9 +173,6 @@ test_include(void **state)
 	script_free(s);
 	assert_null(script_parse(path, "include b.inc\n", err, sizeof(err)));
 	assert_non_null(strstr(err, "a.scn:1:"));
-	snprintf(path, sizeof(path), "%s/a.inc", dir);
-	unlink(path);
-	rmdir(dir);
 }
 
 static void
@@ -207,7 +213,7 @@ main(void)
 		cmocka_unit_test(test_values),
 		cmocka_unit_test(test_times),
 		cmocka_unit_test(test_blocks_and_results),
-		cmocka_unit_test(test_include),
+		cmocka_unit_test_teardown(test_include, remove_included),
 		cmocka_unit_test(test_refusals),
 	};
 
