@@ -266,7 +266,7 @@ static int
 write_tables(struct job *job, const struct ab_figures *f)
 {
 	struct ab_run *run = &job->run;
-	struct ab_record_list lists[AB_CORES_MAX];
+	struct ab_record_list lists[APP_CORES_MAX];
 	int rc = 0;
 
 	if (job->csv.file != NULL) {

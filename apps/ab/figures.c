@@ -58,19 +58,28 @@ add_stats(struct corq_stats *sum, const struct corq_stats *one)
 		to[i] += from[i];
 }
 
-/* Percent of the time that others had the CPU of this core, a server's; its thread is still there.
- */
+static double
+percent(double part, double whole)
+{
+	return whole > 0 ? 100 * part / whole : 0;
+}
+
+static double
+at_most_all(double share)
+{
+	return share > 100 ? 100 : share;
+}
+
+/* As cpu_lost, of a server's core; its thread is still there. */
 static double
 server_lost(const struct ab_figures *f, unsigned core)
 {
 	const struct ab_server_cpu *cpu = &f->run->server_cpus[core];
 	int64_t waited = app_cpu_waited(cpu->fd);
-	double percent;
 
 	if (cpu->first < 0 || waited < cpu->first || f->elapsed_ns == 0)
 		return -1;
-	percent = 100.0 * (double)(waited - cpu->first) / (double)f->elapsed_ns;
-	return percent > 100 ? 100 : percent;
+	return at_most_all(percent((double)(waited - cpu->first), (double)f->elapsed_ns));
 }
 
 static void
@@ -85,28 +94,19 @@ collect_sides(struct ab_figures *f)
 		double busy, blocked;
 
 		corq_core_stats(core, &stats);
-		busy = cycles > 0 ? 100.0 * (double)stats.cycles_busy / cycles : 0;
-		busy = busy > 100 ? 100 : busy;
-		blocked = f->elapsed_ns != 0
-				  ? 100.0 * (double)stats.tx_blocked_ns / (double)f->elapsed_ns
-				  : 0;
+		busy = at_most_all(percent((double)stats.cycles_busy, cycles));
 		f->both_ends |= side == CORQ_SIDE_BOTH;
 		if (side == CORQ_SIDE_B) {
 			add_stats(&f->peer, &stats);
-			if (f->peer_cores < AB_CORES_MAX) {
-				f->peer_lost[f->peer_cores] = server_lost(f, i);
-				f->peer_busy[f->peer_cores++] = busy;
-			}
+			f->peer_lost[f->peer_cores] = server_lost(f, i);
+			f->peer_busy[f->peer_cores++] = busy;
 		} else {
 			add_stats(&f->own, &stats);
+			blocked = percent((double)stats.tx_blocked_ns, (double)f->elapsed_ns);
 			if (blocked > f->tx_blocked_pct)
-				f->tx_blocked_pct = blocked > 100 ? 100 : blocked;
-			if (f->own_cores < AB_CORES_MAX) {
-				f->tx_waited[f->own_cores] =
-					cycles > 0 ? 100.0 * (double)stats.cycles_tx_long / cycles
-						   : 0;
-				f->own_busy[f->own_cores++] = busy;
-			}
+				f->tx_blocked_pct = at_most_all(blocked);
+			f->tx_waited[f->own_cores] = percent((double)stats.cycles_tx_long, cycles);
+			f->own_busy[f->own_cores++] = busy;
 		}
 	}
 }
@@ -204,17 +204,16 @@ collect_shares(struct ab_figures *f)
 
 		late += (double)ab->late_ns;
 		f->cpu_lost[i] = ab->cpu_waited >= 0 && ab->cpu_time != 0
-					 ? 100.0 * (double)(ab->cpu_waited - ab->cpu_first) /
-						   (double)ab->cpu_time
+					 ? percent((double)(ab->cpu_waited - ab->cpu_first),
+						   (double)ab->cpu_time)
 					 : -1;
 		known = known && (f->cpu_lost[i] >= 0 || ab->paused);
 		/* Others may have had the CPU in the middle of such a call. */
 		sending = f->tx_waited[i] - (f->cpu_lost[i] > 0 ? f->cpu_lost[i] : 0);
 		if (sending > f->tx_waited_pct)
-			f->tx_waited_pct = sending > 100 ? 100 : sending;
+			f->tx_waited_pct = at_most_all(sending);
 	}
-	f->late_pct = waited > 0 && known ? 100.0 * late / waited : -1;
-	f->late_pct = f->late_pct > 100 ? 100 : f->late_pct;
+	f->late_pct = waited > 0 && known ? at_most_all(percent(late, waited)) : -1;
 	f->rx_batch =
 		f->own.turns_busy != 0 ? (double)f->own.rx_packets / (double)f->own.turns_busy : -1;
 }
@@ -266,7 +265,7 @@ static int
 collect_times(struct ab_figures *f)
 {
 	const struct ab_run *run = f->run;
-	struct ab_sample_list lists[AB_CORES_MAX];
+	struct ab_sample_list lists[APP_CORES_MAX];
 
 	if (f->samples_short) {
 		times_from_hist(f);

@@ -12,8 +12,6 @@
 
 #include <corq/instance.h>
 
-#define AB_CORES_MAX 256
-
 struct ab_figures {
 	const struct ab_run *run;
 	uint64_t elapsed_ns; /* first connect to last reply */
@@ -36,12 +34,11 @@ struct ab_figures {
 	unsigned own_cores, peer_cores;
 	uint64_t csum_partial;      /* frames whose checksum was left to a device */
 	uint64_t syn_met_time_wait; /* SYNs that a TIME_WAIT at the peer answered with an ACK */
-	double own_busy[AB_CORES_MAX], peer_busy[AB_CORES_MAX]; /* percent */
-	double cpu_lost[AB_CORES_MAX]; /* percent of the time, one a generator; < 0: not measured */
-	double tx_waited[AB_CORES_MAX]; /* the same, in sending calls of the driver that took long
-					 */
-	double peer_lost[AB_CORES_MAX]; /* as cpu_lost, of the server's cores */
-	uint64_t both_lost_pct;         /* see ab_verdict_loaded */
+	/* Percent of the time, by core; < 0: not measured. */
+	double own_busy[APP_CORES_MAX], peer_busy[APP_CORES_MAX];
+	double cpu_lost[APP_CORES_MAX], peer_lost[APP_CORES_MAX]; /* the former of generators */
+	double tx_waited[APP_CORES_MAX]; /* in sending calls of the driver that took long */
+	uint64_t both_lost_pct;          /* see ab_verdict_loaded */
 	double late_pct, tx_blocked_pct, tx_waited_pct, rx_batch; /* see struct ab_verdict_in */
 	struct ab_verdict verdict;
 };

@@ -11,8 +11,9 @@
 
 static const struct corq_ops closing_ops;
 
-void
-ab_record_keep(struct ab_core *ab, const struct ab_slot *slot, uint64_t at, uint64_t total_ns)
+/* For -g: its line, if they are kept. */
+static void
+keep_record(struct ab_core *ab, const struct ab_slot *slot, uint64_t at, uint64_t total_ns)
 {
 	struct ab_record *record;
 
@@ -30,7 +31,7 @@ keep_sample(struct ab_core *ab, const struct ab_slot *slot, uint64_t at, uint64_
 {
 	struct ab_sample *sample;
 
-	ab_record_keep(ab, slot, at, total_ns);
+	keep_record(ab, slot, at, total_ns);
 	if (ab->sample_count == ab->sample_room)
 		return;
 	sample = &ab->samples[ab->sample_count++];
@@ -182,8 +183,6 @@ slot_abort(struct ab_core *ab, struct ab_slot *slot)
 
 	if (slot->state == SLOT_IDLE || slot->state == SLOT_KEPT)
 		return; /* the latter is closed in order, like those that were done in time */
-	if (slot->state == SLOT_WANT)
-		slot_remove(ab, &ab->want, slot);
 	if (slot->counted)
 		ab->aborted_requests++;
 	slot->counted = false;

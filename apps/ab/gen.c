@@ -130,14 +130,6 @@ serve_lists(struct ab_core *ab, uint64_t now)
 }
 
 static void
-measure(struct ab_core *ab, uint64_t now)
-{
-	ab_core_tick(ab, now);
-	if (ab->live > ab->live_peak)
-		ab->live_peak = ab->live;
-}
-
-static void
 look_at_ports(struct ab_core *ab, uint64_t now)
 {
 	struct corq_stats stats;
@@ -162,7 +154,7 @@ inject_pause(struct ab_core *ab, uint64_t now)
 	struct timespec length = {.tv_sec = ms / 1000, .tv_nsec = (ms % 1000) * 1000000l};
 
 	if (ms == 0 || ab->paused || ab->first_start == 0 ||
-		now < ab->first_start + ab->run->opts->pause_at_ms * MS)
+		now < ab->first_start + ab->run->opts->pause_at_s * 1000 * MS)
 		return;
 	ab->paused = true;
 	ab->pause_from = now;
@@ -176,16 +168,7 @@ inject_pause(struct ab_core *ab, uint64_t now)
 static void
 abort_all(struct ab_core *ab)
 {
-	if (ab->aborted)
-		return;
-	ab->aborted = true;
 	ab->want = ab->half_open = ab->resend = ab->tail = (struct ab_list){0};
-	for (uint32_t i = 0; i < ab->n_slots; i++) {
-		struct ab_slot *slot = &ab->slots[i];
-
-		if (slot->state == SLOT_WANT)
-			slot_push(ab, &ab->want, slot);
-	}
 	for (uint32_t i = 0; i < ab->n_slots; i++)
 		slot_abort(ab, &ab->slots[i]);
 	ab->fresh = ab->stale = 0;
@@ -278,14 +261,17 @@ hook(struct corq_core *core, void *arg, uint64_t now)
 		return now + 100000;
 	if (ab->last_turn == 0)
 		start_clocks(ab, now);
-	measure(ab, now);
+	ab_core_tick(ab, now);
+	if (ab->live > ab->live_peak)
+		ab->live_peak = ab->live;
 	look_at_ports(ab, now);
 	inject_pause(ab, now);
 	if (app_signals() != 0)
 		ab_run_stop(run, AB_STOP_SIGNAL, 0);
 	if (ab->time_limit_at != 0 && now >= ab->time_limit_at)
 		ab_run_stop(run, AB_STOP_TIME, 0);
-	if (atomic_load_explicit(&run->stop, memory_order_relaxed) != AB_RUNNING) {
+	if (atomic_load_explicit(&run->stop, memory_order_relaxed) != AB_RUNNING &&
+		!ab->finishing) {
 		ab->finishing = true;
 		abort_all(ab);
 	}
@@ -328,7 +314,6 @@ ab_core_create(struct ab_run *run, unsigned index, unsigned n, struct ab_core **
 		return -ENOMEM;
 	memset(ab, 0, sizeof(*ab));
 	ab->run = run;
-	ab->index = index;
 	ab->n_slots = opts->concurrency / n + (index < opts->concurrency % n);
 	ab->quota = opts->requests / n + (index < opts->requests % n);
 	ab->sample_room = ab->quota < room ? ab->quota : room;

@@ -24,7 +24,7 @@
 
 #define AB_BUCKET_NS 100000000ull /* progress is kept by 100 ms */
 #define AB_BUCKETS   36000        /* for an hour */
-#define AB_LATE_NS   500000ull    /* five times the longest sleep of an idle core (lib/port) */
+#define AB_LATE_NS   500000ull    /* as long as a core sleeps that was idle for 0.1 s */
 
 enum ab_stop {
 	AB_RUNNING,
@@ -56,7 +56,6 @@ struct ab_run {
 	struct ab_core **cores;            /* the generators */
 	struct ab_server_cpu *server_cpus; /* by core of the instance */
 	uint64_t heartbeat;                /* a progress line every so many; 0: none */
-	uint64_t printed;                  /* progress lines up to here are out; see progress.c */
 	bool bar;                          /* progress is a bar on the terminal instead */
 
 	_Atomic unsigned servers_ready, finished;
@@ -86,7 +85,6 @@ struct ab_list {
 struct ab_core {
 	struct ab_run *run;
 	struct corq_core *core;
-	unsigned index; /* among the generators */
 	uint32_t n_slots;
 	struct ab_slot *slots;
 	llhttp_t *parsers; /* one a slot, touched when a header is really parsed */
@@ -99,14 +97,14 @@ struct ab_core {
 	uint32_t kept_at; /* the next slot to look at when they are closed */
 	uint32_t fresh, stale, open_limit;
 	struct ab_list want, half_open, resend, tail;
-	bool finishing, finished, aborted;
+	bool finishing, finished;
 	uint64_t drain_until, ports_since, retry_at;
 	uint64_t connect_ewma;
 	uint64_t last_shrink;
 	uint64_t last_rx; /* last byte of a response, or the start */
 	uint64_t last_turn;
 	uint64_t drain_seen; /* connections closed when drain_until was set */
-	uint64_t time_limit_at, pause_at;
+	uint64_t time_limit_at;
 	bool paused;
 
 	/* figures */

@@ -7,21 +7,7 @@
 #include "ab/hints.h"
 #include "common/addr.h"
 
-#include <string.h>
-#include <sys/utsname.h>
-#include <unistd.h>
-
-static json_t *
-count(uint64_t value)
-{
-	return json_integer((json_int_t)value);
-}
-
-static json_t *
-real(double value)
-{
-	return value < 0 ? json_null() : json_real(value);
-}
+#include <corq/instance.h>
 
 static json_t *
 latency(const struct corq_hist *h)
@@ -33,15 +19,15 @@ latency(const struct corq_hist *h)
 	json_t *o = json_object();
 	bool some = h->count != 0;
 
-	json_object_set_new(o, "min", real(some ? (double)h->min / 1000 : -1));
-	json_object_set_new(o, "mean", real(some ? corq_hist_mean(h) / 1000 : -1));
+	app_json_put_real(o, "min", some ? (double)h->min / 1000 : -1);
+	app_json_put_real(o, "mean", some ? corq_hist_mean(h) / 1000 : -1);
 	for (size_t i = 0; i < sizeof(points) / sizeof(points[0]); i++) {
 		double us = (double)corq_hist_percentile(h, points[i].percent) / 1000;
 
-		json_object_set_new(o, points[i].name, real(some ? us : -1));
+		app_json_put_real(o, points[i].name, some ? us : -1);
 	}
-	json_object_set_new(o, "max", real(some ? (double)h->max / 1000 : -1));
-	json_object_set_new(o, "count", count(h->count));
+	app_json_put_real(o, "max", some ? (double)h->max / 1000 : -1);
+	app_json_put(o, "count", h->count);
 	return o;
 }
 
@@ -50,24 +36,23 @@ requests(const struct ab_figures *f)
 {
 	json_t *o = json_object();
 
-	json_object_set_new(o, "started", count(f->started));
-	json_object_set_new(o, "complete", count(f->done));
-	json_object_set_new(o, "failed", count(f->bad));
-	json_object_set_new(o, "aborted", count(f->aborted));
-	json_object_set_new(o, "outstanding", count(f->outstanding));
-	json_object_set_new(
-		o, "per_second", real(f->seconds > 0 ? (double)f->done / f->seconds : -1));
-	json_object_set_new(o, "failed_connect", count(f->bad_connect));
-	json_object_set_new(o, "failed_receive", count(f->bad_receive));
-	json_object_set_new(o, "failed_length", count(f->bad_length));
-	json_object_set_new(o, "failed_exceptions", count(f->bad_except));
-	json_object_set_new(o, "not_2xx", count(f->not_2xx));
-	json_object_set_new(o, "timeouts", count(f->timeouts));
-	json_object_set_new(o, "cut_short", count(f->cut_short));
-	json_object_set_new(o, "garbage", count(f->garbage));
-	json_object_set_new(o, "write_errors", count(f->write_errors));
-	json_object_set_new(o, "kept_alive", count(f->kept_alive));
-	json_object_set_new(o, "packets", real(ab_figures_packets_request(f)));
+	app_json_put(o, "started", f->started);
+	app_json_put(o, "complete", f->done);
+	app_json_put(o, "failed", f->bad);
+	app_json_put(o, "aborted", f->aborted);
+	app_json_put(o, "outstanding", f->outstanding);
+	app_json_put_real(o, "per_second", f->seconds > 0 ? (double)f->done / f->seconds : -1);
+	app_json_put(o, "failed_connect", f->bad_connect);
+	app_json_put(o, "failed_receive", f->bad_receive);
+	app_json_put(o, "failed_length", f->bad_length);
+	app_json_put(o, "failed_exceptions", f->bad_except);
+	app_json_put(o, "not_2xx", f->not_2xx);
+	app_json_put(o, "timeouts", f->timeouts);
+	app_json_put(o, "cut_short", f->cut_short);
+	app_json_put(o, "garbage", f->garbage);
+	app_json_put(o, "write_errors", f->write_errors);
+	app_json_put(o, "kept_alive", f->kept_alive);
+	app_json_put_real(o, "packets", ab_figures_packets_request(f));
 	return o;
 }
 
@@ -77,21 +62,21 @@ connections(const struct ab_figures *f)
 	double established = (double)f->lat[AB_LAT_CONNECT].count;
 	json_t *o = json_object();
 
-	json_object_set_new(o, "opened", count(f->opened));
-	json_object_set_new(o, "closed", count(f->closed));
-	json_object_set_new(o, "live", count(f->live));
-	json_object_set_new(o, "per_second", real(f->seconds > 0 ? established / f->seconds : -1));
-	json_object_set_new(o, "packets", real(ab_figures_packets(f)));
-	json_object_set_new(o, "cycles", real(ab_figures_cycles(f)));
-	json_object_set_new(o, "established", count(f->lat[AB_LAT_CONNECT].count));
-	json_object_set_new(o, "failed", count(f->bad_connect));
-	json_object_set_new(o, "refused", count(f->refused));
-	json_object_set_new(o, "reset", count(f->resets));
-	json_object_set_new(o, "closed_idle", count(f->idle_closed));
-	json_object_set_new(o, "not_closed_by_peer", count(f->not_closed));
-	json_object_set_new(o, "peak", count(f->live_peak));
-	json_object_set_new(o, "mean", real(f->live_mean));
-	json_object_set_new(o, "half_open_peak", count(f->half_open_peak));
+	app_json_put(o, "opened", f->opened);
+	app_json_put(o, "closed", f->closed);
+	app_json_put(o, "live", f->live);
+	app_json_put_real(o, "per_second", f->seconds > 0 ? established / f->seconds : -1);
+	app_json_put_real(o, "packets", ab_figures_packets(f));
+	app_json_put_real(o, "cycles", ab_figures_cycles(f));
+	app_json_put(o, "established", f->lat[AB_LAT_CONNECT].count);
+	app_json_put(o, "failed", f->bad_connect);
+	app_json_put(o, "refused", f->refused);
+	app_json_put(o, "reset", f->resets);
+	app_json_put(o, "closed_idle", f->idle_closed);
+	app_json_put(o, "not_closed_by_peer", f->not_closed);
+	app_json_put(o, "peak", f->live_peak);
+	app_json_put_real(o, "mean", f->live_mean);
+	app_json_put(o, "half_open_peak", f->half_open_peak);
 	json_object_set_new(o, "pause_recovery_ms",
 		f->recovery_ms < 0 ? json_null() : json_integer(f->recovery_ms));
 	return o;
@@ -116,21 +101,21 @@ tcp(const struct ab_figures *f)
 	const struct corq_stats *s = &f->own;
 	json_t *o = json_object();
 
-	json_object_set_new(o, "retransmits", count(s->segs_retransmitted));
-	json_object_set_new(o, "syn_retransmits", count(s->syn_retransmitted));
-	json_object_set_new(o, "data_retransmits", count(ab_data_retransmitted(s)));
-	json_object_set_new(o, "fin_retransmits", count(s->fin_retransmitted));
-	json_object_set_new(o, "dup_acks", count(s->dup_acks_in));
-	json_object_set_new(o, "out_of_order", count(s->ooo_in));
-	json_object_set_new(o, "zero_windows", count(s->zero_window_in));
-	json_object_set_new(o, "resets_in", count(s->rst_in));
-	json_object_set_new(o, "resets_out", count(s->rst_out));
-	json_object_set_new(o, "syn_met_time_wait", count(f->syn_met_time_wait));
-	json_object_set_new(o, "rx_csum_partial", count(f->csum_partial));
-	json_object_set_new(o, "time_wait_entered", count(s->tw_entered));
-	json_object_set_new(o, "time_wait_evicted", count(s->tw_evicted));
-	json_object_set_new(o, "time_wait_now", count(s->time_wait_live));
-	json_object_set_new(o, "time_wait_recycled", count(s->tw_recycled_syn + s->tw_reused_own));
+	app_json_put(o, "retransmits", s->segs_retransmitted);
+	app_json_put(o, "syn_retransmits", s->syn_retransmitted);
+	app_json_put(o, "data_retransmits", ab_data_retransmitted(s));
+	app_json_put(o, "fin_retransmits", s->fin_retransmitted);
+	app_json_put(o, "dup_acks", s->dup_acks_in);
+	app_json_put(o, "out_of_order", s->ooo_in);
+	app_json_put(o, "zero_windows", s->zero_window_in);
+	app_json_put(o, "resets_in", s->rst_in);
+	app_json_put(o, "resets_out", s->rst_out);
+	app_json_put(o, "syn_met_time_wait", f->syn_met_time_wait);
+	app_json_put(o, "rx_csum_partial", f->csum_partial);
+	app_json_put(o, "time_wait_entered", s->tw_entered);
+	app_json_put(o, "time_wait_evicted", s->tw_evicted);
+	app_json_put(o, "time_wait_now", s->time_wait_live);
+	app_json_put(o, "time_wait_recycled", s->tw_recycled_syn + s->tw_reused_own);
 	return o;
 }
 
@@ -141,12 +126,12 @@ ports(const struct ab_figures *f)
 	uint64_t taken = s->ports_used + s->ports_waiting;
 	json_t *o = json_object();
 
-	json_object_set_new(o, "free", count(s->ports_total > taken ? s->ports_total - taken : 0));
-	json_object_set_new(o, "used", count(s->ports_used));
-	json_object_set_new(o, "waiting", count(s->ports_waiting));
-	json_object_set_new(o, "recycled", count(s->ports_recycled));
-	json_object_set_new(o, "refused", count(s->ports_refused));
-	json_object_set_new(o, "peak_percent", real(f->port_util_peak * 100));
+	app_json_put(o, "free", s->ports_total > taken ? s->ports_total - taken : 0);
+	app_json_put(o, "used", s->ports_used);
+	app_json_put(o, "waiting", s->ports_waiting);
+	app_json_put(o, "recycled", s->ports_recycled);
+	app_json_put(o, "refused", s->ports_refused);
+	app_json_put_real(o, "peak_percent", f->port_util_peak * 100);
 	return o;
 }
 
@@ -155,12 +140,12 @@ stages(const struct corq_stats *s)
 {
 	json_t *o = json_object();
 
-	json_object_set_new(o, "rx", count(s->cycles_rx));
-	json_object_set_new(o, "input", count(s->cycles_input));
-	json_object_set_new(o, "timers", count(s->cycles_timers));
-	json_object_set_new(o, "events", count(s->cycles_events));
-	json_object_set_new(o, "build", count(s->cycles_build));
-	json_object_set_new(o, "tx", count(s->cycles_tx));
+	app_json_put(o, "rx", s->cycles_rx);
+	app_json_put(o, "input", s->cycles_input);
+	app_json_put(o, "timers", s->cycles_timers);
+	app_json_put(o, "events", s->cycles_events);
+	app_json_put(o, "build", s->cycles_build);
+	app_json_put(o, "tx", s->cycles_tx);
 	return o;
 }
 
@@ -176,7 +161,7 @@ reasons(const struct corq_instance *inst)
 		uint64_t n = corq_reason_count(inst, i);
 
 		if (n != 0)
-			json_object_set_new(o, name, count(n));
+			app_json_put(o, name, n);
 	}
 	return o;
 }
@@ -202,17 +187,17 @@ device(const struct ab_figures *f)
 	const struct corq_stats *s = &f->own;
 	json_t *o = json_object();
 
-	json_object_set_new(o, "rx_packets", count(s->rx_packets));
-	json_object_set_new(o, "tx_packets", count(s->tx_packets));
-	json_object_set_new(o, "rx_bytes", count(s->rx_bytes));
-	json_object_set_new(o, "tx_bytes", count(s->tx_bytes));
-	json_object_set_new(o, "rx_missed", count(s->rx_missed));
-	json_object_set_new(o, "rx_nombuf", count(s->rx_nombuf));
-	json_object_set_new(o, "rx_frames_per_turn", real(f->rx_batch));
-	json_object_set_new(o, "tx_blocked_percent", real(f->tx_blocked_pct));
-	json_object_set_new(o, "tx_waited_percent", real(f->tx_waited_pct));
-	json_object_set_new(o, "slots_late_percent", real(f->late_pct));
-	json_object_set_new(o, "handoff_dropped", count(s->handoff_dropped));
+	app_json_put(o, "rx_packets", s->rx_packets);
+	app_json_put(o, "tx_packets", s->tx_packets);
+	app_json_put(o, "rx_bytes", s->rx_bytes);
+	app_json_put(o, "tx_bytes", s->tx_bytes);
+	app_json_put(o, "rx_missed", s->rx_missed);
+	app_json_put(o, "rx_nombuf", s->rx_nombuf);
+	app_json_put_real(o, "rx_frames_per_turn", f->rx_batch);
+	app_json_put_real(o, "tx_blocked_percent", f->tx_blocked_pct);
+	app_json_put_real(o, "tx_waited_percent", f->tx_waited_pct);
+	app_json_put_real(o, "slots_late_percent", f->late_pct);
+	app_json_put(o, "handoff_dropped", s->handoff_dropped);
 	return o;
 }
 
@@ -222,7 +207,7 @@ busy(const double *percent, unsigned n)
 	json_t *a = json_array();
 
 	for (unsigned i = 0; i < n; i++)
-		json_array_append_new(a, real(percent[i]));
+		json_array_append_new(a, app_json_real(percent[i]));
 	return a;
 }
 
@@ -231,33 +216,26 @@ environment(const struct ab_figures *f, int argc, char **argv)
 {
 	const struct ab_options *opts = f->run->opts;
 	const char *dev = opts->device.config.dev;
-	json_t *o = json_object(), *args = json_array();
-	char text[APP_ADDR_TEXT], host[256] = "";
-	struct utsname name;
+	json_t *o = json_object();
+	char text[APP_ADDR_TEXT];
 
-	for (int i = 0; i < argc; i++)
-		json_array_append_new(args, app_json_string(argv[i] == NULL ? "--" : argv[i]));
 	app_addr_text(&f->run->target, text);
-	gethostname(host, sizeof(host) - 1);
-	uname(&name);
 	json_object_set_new(o, "version", json_string(CORQ_VERSION));
-	json_object_set_new(o, "arguments", args);
+	app_json_put_arguments(o, argc, argv);
 	json_object_set_new(o, "device", app_json_string(dev == NULL ? "loop" : dev));
 	json_object_set_new(o, "target", json_string(text));
-	json_object_set_new(o, "target_port", count(f->run->port));
-	json_object_set_new(o, "concurrency", count(opts->concurrency));
+	app_json_put(o, "target_port", f->run->port);
+	app_json_put(o, "concurrency", opts->concurrency);
 	json_object_set_new(o, "keepalive", json_boolean(opts->keepalive));
-	json_object_set_new(o, "own_cores", count(f->own_cores));
-	json_object_set_new(o, "server_cores", count(f->peer_cores));
+	app_json_put(o, "own_cores", f->own_cores);
+	app_json_put(o, "server_cores", f->peer_cores);
 	json_object_set_new(o, "own_busy_percent", busy(f->own_busy, f->own_cores));
 	json_object_set_new(o, "own_cpu_lost_percent", busy(f->cpu_lost, f->run->generators));
 	json_object_set_new(o, "server_busy_percent", busy(f->peer_busy, f->peer_cores));
 	json_object_set_new(o, "server_cpu_lost_percent", busy(f->peer_lost, f->peer_cores));
 	json_object_set_new(o, "both_ends_on_one_core", json_boolean(f->both_ends));
-	json_object_set_new(o, "tsc_hz", count(corq_tsc_hz()));
-	json_object_set_new(o, "cpus", count((uint64_t)sysconf(_SC_NPROCESSORS_ONLN)));
-	json_object_set_new(o, "kernel", json_string(name.release));
-	json_object_set_new(o, "host", app_json_string(host));
+	app_json_put(o, "tsc_hz", corq_tsc_hz());
+	app_json_put_machine(o);
 	return o;
 }
 

@@ -195,62 +195,48 @@ set_method(struct ab_options *opts, const char *method)
 	return APP_OK;
 }
 
-static int
+/* -b: what is below the least that the kernel would give is raised to it. */
+static bool
+take_buffers(struct corq_config *config, const char *arg)
+{
+	uint32_t bytes;
+
+	if (!app_option_u32("-b", arg, 0, 1u << 30, &bytes))
+		return false;
+	if (bytes != 0 && bytes < BUFFER_MIN)
+		bytes = BUFFER_MIN;
+	config->snd_buf = config->rcv_buf = bytes;
+	return true;
+}
+
+static bool
 take_number(struct ab_options *opts, int opt, const char *arg)
 {
-	uint64_t v = 0;
-	bool ok;
-
 	switch (opt) {
 	case 'n':
-		ok = app_option_u64("-n", arg, 1, 1000000000000ull, &v);
-		opts->requests = v;
-		break;
+		return app_option_u64("-n", arg, 1, 1000000000000ull, &opts->requests);
 	case 'c':
-		ok = app_option_u64("-c", arg, 1, 1u << 20, &v);
-		opts->concurrency = (uint32_t)v;
-		break;
+		return app_option_u32("-c", arg, 1, 1u << 20, &opts->concurrency);
 	case 't':
-		ok = app_option_u64("-t", arg, 0, 1u << 24, &v);
-		opts->time_limit_s = (uint32_t)v;
 		opts->requests = 50000;
-		break;
+		return app_option_u32("-t", arg, 0, 1u << 24, &opts->time_limit_s);
 	case 's':
-		ok = app_option_u64("-s", arg, 1, 86400, &v);
-		opts->timeout_s = (uint32_t)v;
-		break;
+		return app_option_u32("-s", arg, 1, 86400, &opts->timeout_s);
 	case 'b':
-		ok = app_option_u64("-b", arg, 0, 1u << 30, &v);
-		if (v != 0 && v < BUFFER_MIN)
-			v = BUFFER_MIN;
-		opts->device.config.snd_buf = opts->device.config.rcv_buf = (uint32_t)v;
-		break;
+		return take_buffers(&opts->device.config, arg);
 	case 'v':
-		ok = app_option_u64("-v", arg, 0, 100, &v);
-		opts->verbosity = (int)v;
-		break;
+		return app_option_u32("-v", arg, 0, 100, &opts->verbosity);
 	case OPT_SIZE:
-		ok = app_option_u64("--size", arg, 0, 1u << 30, &v);
-		opts->page_size = (uint32_t)v;
-		break;
+		return app_option_u32("--size", arg, 0, 1u << 30, &opts->page_size);
 	case OPT_HALF_OPEN:
-		ok = app_option_u64("--half-open", arg, 1, 1u << 20, &v);
-		opts->half_open_max = (uint32_t)v;
-		break;
+		return app_option_u32("--half-open", arg, 1, 1u << 20, &opts->half_open_max);
 	case OPT_PAUSE_MS:
-		ok = app_option_u64("--pause-ms", arg, 1, 60000, &v);
-		opts->pause_ms = (uint32_t)v;
-		break;
+		return app_option_u32("--pause-ms", arg, 1, 60000, &opts->pause_ms);
 	case OPT_EXACT:
-		ok = app_option_u64("--exact-times", arg, 0, AB_RECORDS_MAX, &v);
-		opts->exact_times = v;
-		break;
+		return app_option_u64("--exact-times", arg, 0, AB_RECORDS_MAX, &opts->exact_times);
 	default:
-		ok = app_option_u64("--pause-at", arg, 1, 3600, &v);
-		opts->pause_at_ms = (uint32_t)v * 1000;
-		break;
+		return app_option_u32("--pause-at", arg, 1, 3600, &opts->pause_at_s);
 	}
-	return ok ? APP_OK : APP_USAGE;
 }
 
 /* What shapes the request: exit code, 0, or -1: the option is none of these. */
@@ -363,7 +349,7 @@ take_option(struct ab_options *opts, int opt, const char *arg)
 	rc = app_device_option(&opts->device, opt, arg);
 	if (rc != 0)
 		return rc > 0 ? APP_OK : APP_USAGE;
-	return take_number(opts, opt, arg);
+	return take_number(opts, opt, arg) ? APP_OK : APP_USAGE;
 }
 
 static int
@@ -421,7 +407,7 @@ check(const struct ab_options *opts)
 		app_error("--loop-one-core is for --dev loop");
 		return APP_USAGE;
 	}
-	if ((opts->pause_ms != 0) != (opts->pause_at_ms != 0)) {
+	if ((opts->pause_ms != 0) != (opts->pause_at_s != 0)) {
 		app_error("--pause-ms and --pause-at need each other");
 		return APP_USAGE;
 	}
@@ -448,15 +434,8 @@ ab_options_parse(struct ab_options *opts, int argc, char **argv)
 	opts->cell_attrs = "bgcolor=white";
 	opts->device.close = CORQ_CLOSE_AFTER_PEER;
 	argc = app_device_split(&opts->device, argc, argv);
-	optind = 1;
-	opterr = 0;
-	while (rc == 0 && (opt = getopt_long(argc, argv, letters, long_options, NULL)) != -1) {
-		if (opt == '?' || opt == ':') {
-			app_bad_option(argc, argv, opt);
-			return APP_USAGE;
-		}
-		rc = take_option(opts, opt, optarg);
-	}
+	while (rc == 0 && (opt = app_next_option(argc, argv, letters, long_options)) != -1)
+		rc = opt == '?' ? APP_USAGE : take_option(opts, opt, optarg);
 	if (rc == 0)
 		rc = take_url(opts, argc, argv);
 	return rc != 0 ? rc : check(opts);

@@ -21,7 +21,7 @@ struct ab_options {
 	uint32_t timeout_s;    /* -s */
 	bool keepalive, quiet, recv_ok, any_length;
 	bool ab_strict; /* progress on stderr exactly as ab writes it */
-	int verbosity;
+	uint32_t verbosity;
 	bool bind_given;
 	struct corq_addr bind; /* -B */
 	const char *method;    /* NULL: GET */
@@ -40,7 +40,7 @@ struct ab_options {
 	const char *csv, *gnuplot;                        /* -e, -g: file names, or NULL */
 	uint32_t page_size;                               /* of the embedded server */
 	uint32_t half_open_max;                           /* SYNs outstanding a core */
-	uint32_t pause_ms, pause_at_ms;
+	uint32_t pause_ms, pause_at_s;
 	uint64_t exact_times; /* exact times are kept of so many requests */
 };
 

@@ -53,14 +53,15 @@ explain_silence(const struct ab_run *run, const struct ab_figures *f, const char
 	static const char expired[] = "apr_pollset_poll: The timeout specified has expired (70007)";
 	const char *hint = offload_hint(f);
 
+	if (*hint == '\0')
+		hint = "is it up? (-s waits longer)";
 	if (f->lat[AB_LAT_CONNECT].count == 0)
 		app_error("%s: no connection to %s within %u s; %s", expired, endpoint,
-			run->opts->timeout_s, *hint != '\0' ? hint : "is it up? (-s waits longer)");
+			run->opts->timeout_s, hint);
 	else
 		app_error("%s: %s sent nothing for %u s, after %llu of %llu requests; %s", expired,
 			endpoint, run->opts->timeout_s, (unsigned long long)f->good,
-			(unsigned long long)run->opts->requests,
-			*hint != '\0' ? hint : "is it up? (-s waits longer)");
+			(unsigned long long)run->opts->requests, hint);
 }
 
 int

@@ -33,6 +33,7 @@ struct ab_progress {
 	struct timespec start;
 	double last_seconds, rate;
 	uint64_t last_done;
+	uint64_t printed; /* lines up to here are out */
 };
 
 void
@@ -61,13 +62,13 @@ sum_done(const struct ab_run *run)
 }
 
 static void
-print_lines(struct ab_run *run)
+print_lines(struct ab_progress *p)
 {
-	uint64_t done = sum_done(run);
+	uint64_t done = sum_done(p->run);
 
-	while (run->printed + run->heartbeat <= done) {
-		run->printed += run->heartbeat;
-		fprintf(stderr, "Completed %llu requests\n", (unsigned long long)run->printed);
+	while (p->printed + p->run->heartbeat <= done) {
+		p->printed += p->run->heartbeat;
+		fprintf(stderr, "Completed %llu requests\n", (unsigned long long)p->printed);
 	}
 }
 
@@ -147,12 +148,12 @@ progress_main(void *arg)
 		if (bar)
 			draw(p);
 		else
-			print_lines(p->run);
+			print_lines(p);
 	}
 	if (bar)
 		fputs("\r\033[K", stderr);
 	else
-		print_lines(p->run);
+		print_lines(p);
 	fflush(stderr);
 	return NULL;
 }

@@ -32,10 +32,4 @@ void ab_report_print(FILE *out, const struct ab_report *report);
 /* html.c: from "<table" on. */
 void ab_html_print(FILE *out, const struct ab_report *report);
 
-static inline uint64_t
-ab_round_ms(uint64_t us)
-{
-	return (us + 500) / 1000;
-}
-
 #endif

@@ -21,16 +21,14 @@
 
 void
 ab_sizes_find(
-	uint32_t concurrency, uint32_t cores, uint64_t requests, bool loop, struct ab_sizes *out)
+	uint32_t concurrency, uint32_t cores, uint64_t samples, bool loop, struct ab_sizes *out)
 {
-	uint64_t conns = 2ull * concurrency, samples = requests;
+	uint64_t conns = 2ull * concurrency;
 	uint32_t want = 2 * (concurrency / cores + 1);
 
 	for (out->max_conns = 65536; out->max_conns < want;)
 		out->max_conns *= 2;
 	out->addresses = (uint32_t)((conns + AB_PORTS - 1) / AB_PORTS);
-	if (samples > AB_SAMPLES_MAX)
-		samples = AB_SAMPLES_MAX;
 	out->bytes = BYTES_BASE + samples * sizeof(struct ab_sample) +
 		     concurrency * (BYTES_SLOT + (loop ? BYTES_SERVER : 0));
 	out->range[0] = '\0';
@@ -45,6 +43,7 @@ check_memory(const struct ab_options *opts, const struct ab_sizes *sizes)
 {
 	uint64_t left = app_memory_left(), need = sizes->bytes;
 	bool records = opts->gnuplot != NULL;
+	const char *lower = opts->exact_times > AB_SAMPLES_MAX ? "--exact-times or -c" : "-c";
 
 	if (records)
 		need += opts->requests * sizeof(struct ab_record);
@@ -53,7 +52,7 @@ check_memory(const struct ab_options *opts, const struct ab_sizes *sizes)
 	app_error("-c %u%s about %llu MB of memory, %llu MB are free; lower %s, or free some",
 		opts->concurrency, records ? " with -g needs" : " needs",
 		(unsigned long long)(need >> 20), (unsigned long long)(left >> 20),
-		records ? "-n or -c" : "-c");
+		records ? "-n or -c" : lower);
 	return APP_FAILED;
 }
 
@@ -62,8 +61,9 @@ ab_sizes_apply(struct ab_options *opts, bool loop, struct ab_sizes *sizes)
 {
 	struct corq_config *config = &opts->device.config;
 
-	ab_sizes_find(opts->concurrency, config->cores == 0 ? 1 : config->cores, opts->requests,
-		loop, sizes);
+	ab_sizes_find(opts->concurrency, config->cores == 0 ? 1 : config->cores,
+		opts->requests < opts->exact_times ? opts->requests : opts->exact_times, loop,
+		sizes);
 	if (config->max_conns == 0 && sizes->max_conns > 65536)
 		config->max_conns = sizes->max_conns;
 	if (config->ip == NULL && sizes->range[0] != '\0')

@@ -16,9 +16,9 @@ struct ab_sizes {
 	char range[48];     /* --ip for so many addresses on loop; "": the default does */
 };
 
-/* Pure. */
+/* Pure. samples: exact times that are kept. */
 void ab_sizes_find(
-	uint32_t concurrency, uint32_t cores, uint64_t requests, bool loop, struct ab_sizes *out);
+	uint32_t concurrency, uint32_t cores, uint64_t samples, bool loop, struct ab_sizes *out);
 /*
  * Puts them into the configuration, where the command line left them open. `sizes` must live as
  * long as opts. 0, or an exit code (the error line is out).

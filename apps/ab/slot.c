@@ -290,7 +290,6 @@ on_peer_fin(struct corq_core *core, struct corq_conn *conn)
 	uint64_t now = corq_core_now(core);
 	bool idle = slot->reused && !slot->got;
 
-	(void)conn;
 	if (slot->state == SLOT_KEPT) {
 		slot_close_kept(ab, slot);
 		return;

@@ -88,8 +88,6 @@ slot_first(const struct ab_core *ab, const struct ab_list *list)
 }
 
 /* finish.c: the end of a request. */
-/* For -g: its line, if they are kept; it ended at `at` and took total_ns. */
-void ab_record_keep(struct ab_core *ab, const struct ab_slot *slot, uint64_t at, uint64_t total_ns);
 /* It ended in order by the time `at`; its length is compared with the first one's. */
 void slot_count_good(struct ab_core *ab, struct ab_slot *slot, uint64_t at);
 /* It failed; kind points to the counter that tells how. */
@@ -108,7 +106,7 @@ void slot_next(struct ab_core *ab, struct ab_slot *slot);
 bool slot_keep(struct ab_core *ab, struct ab_slot *slot);
 /* Closes the connection of KEPT. */
 void slot_close_kept(struct ab_core *ab, struct ab_slot *slot);
-/* The run is over before this request is. */
+/* The run is over before this request is. The slot stands in no list any more. */
 void slot_abort(struct ab_core *ab, struct ab_slot *slot);
 
 /* slot.c: the life of a request. */

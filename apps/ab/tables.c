@@ -52,12 +52,6 @@ by_total(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static uint64_t
-ms(uint32_t us)
-{
-	return ((uint64_t)us + 500) / 1000;
-}
-
 static void
 put_record(FILE *out, const struct ab_record *r)
 {
@@ -69,8 +63,8 @@ put_record(FILE *out, const struct ab_record *r)
 	localtime_r(&seconds, &tm);
 	strftime(text, sizeof(text), "%a %b %d %H:%M:%S %Y", &tm);
 	fprintf(out, "%s\t%lld\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", text,
-		(long long)seconds, ms(connect), ms(r->total_us - connect), ms(r->total_us),
-		ms(r->wait_us));
+		(long long)seconds, ab_round_ms(connect), ab_round_ms(r->total_us - connect),
+		ab_round_ms(r->total_us), ab_round_ms(r->wait_us));
 }
 
 /* Each list is sorted on its own, then they are merged: a copy of all might not fit. */

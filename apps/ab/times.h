@@ -60,4 +60,11 @@ ab_sample_us(uint64_t ns)
 	return us > UINT32_MAX ? UINT32_MAX : (uint32_t)us;
 }
 
+/* As ab rounds what it prints. */
+static inline uint64_t
+ab_round_ms(uint64_t us)
+{
+	return (us + 500) / 1000;
+}
+
 #endif

@@ -6,20 +6,21 @@
  * waits for something at any moment, so the causes are asked in this order:
  *
  *   1. generator, its CPU: requests spent LATE_PERCENT of their time waiting for a core of ours
- * that was ready and did not run, since others had its CPU. A third, because then the rate grows by
- *      half when they go; and because a target that is slow keeps this share low however busy the
- *      machine is: what it adds to a request is long against a time slice (3 ms).
+ *      that was ready and did not run, since others had its CPU. A third, because then the rate
+ *      grows by half when they go; and because a target that is slow keeps this share low however
+ *      busy the machine is: what it adds to a request is long against a time slice (3 ms).
  *   2. nic, sending: frames stood ready for BLOCKED_PERCENT of the time and the device took none,
  *      or its driver held the core so long in calls that send (AF_PACKET's sleeps until its ring
- * has room, so that it never refuses a frame). A ring that is full now and then is a burst; one
- *      that is full for a quarter of the time is a rate. On loop the "device" is the server that
- *      does not fetch, and nothing sleeps: target.
- *   3. generator, its work: a core did something in BUSY_PERCENT of the time, and it had a backlog.
- *      A polling core looks busy when each turn finds one frame, though many a turn would cost
- *      little more; a core that is behind finds several: with c slots, all that is not in the
- *      target waits here. BATCH frames a turn are a backlog (fewer slots: a share of them). Time
- *      without CPU inside such a turn counts as busy, so what was lost is taken off first, unless
- *      most of the slots are found waiting in each turn: then it is here that they wait.
+ *      has room, so that it never refuses a frame). A ring that is full now and then is a burst;
+ *      one that is full for a quarter of the time is a rate. On loop the "device" is the server
+ *      that does not fetch, and nothing sleeps: target.
+ *   3. generator, its work: one core has both ends; or a core did something in BUSY_PERCENT of the
+ *      time, and it had a backlog. A polling core looks busy when each turn finds one frame, though
+ *      many a turn would cost little more; a core that is behind finds several: with c slots, all
+ *      that is not in the target waits here. BATCH frames a turn are a backlog (fewer slots: a
+ *      share of them). Time without CPU inside such a turn counts as busy, so what was lost is
+ *      taken off first, unless most of the slots are found waiting in each turn: then it is here
+ *      that they wait.
  *   4. nic, receiving: it lost more than LOSS_SHARE of the frames, and no core of ours was behind.
  *      A retransmission timeout costs 200 ms, a thousand times a request in a LAN.
  *   5. target: nothing of the above, so the time went by over there.

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * addr.h - addresses as text for the programs, and look-up of host names and of
- * the host's interfaces. Main thread only:
- * app_addr_resolve may ask a name server.
+ * addr.h - addresses as text for the programs, and look-up of host names and of the host's
+ * interfaces. Main thread only: app_addr_resolve may ask a name server.
  */
 #ifndef CORQ_APP_ADDR_H
 #define CORQ_APP_ADDR_H

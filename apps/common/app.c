@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * app.c - error lines, number parsing and signals, see app.h. Main thread only.
+ * app.c - error lines, options and signals, see app.h. Main thread only.
  */
 #include "common/app.h"
 
@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define ONE_SIGNAL_MS 100
 
@@ -92,6 +93,50 @@ app_option_u64(const char *option, const char *text, uint64_t min, uint64_t max,
 	app_error("%s: '%s' is not a number from %llu to %llu", option, text,
 		(unsigned long long)min, (unsigned long long)max);
 	return false;
+}
+
+bool
+app_option_u32(const char *option, const char *text, uint32_t min, uint32_t max, uint32_t *out)
+{
+	uint64_t value;
+
+	if (!app_option_u64(option, text, min, max, &value))
+		return false;
+	*out = (uint32_t)value;
+	return true;
+}
+
+int
+app_option_word(const char *option, const char *text, const char *const *words, int n)
+{
+	char all[128] = "";
+
+	for (int i = 0; i < n; i++) {
+		if (strcmp(text, words[i]) == 0)
+			return i;
+		strcat(strcat(all, i == 0 ? "" : ", "), words[i]);
+	}
+	app_error("%s: '%s' is none of %s", option, text, all);
+	return -1;
+}
+
+int
+app_next_option(int argc, char **argv, const char *letters, const struct option *options)
+{
+	const char *wrong = "there is no such option";
+	int opt;
+
+	opterr = 0;
+	opt = getopt_long(argc, argv, letters, options, NULL);
+	if (opt == ':')
+		wrong = "its value is missing";
+	else if (opt != '?')
+		return opt;
+	if (optopt > 0 && optopt < 256)
+		app_error("-%c: %s (--help lists all)", optopt, wrong);
+	else
+		app_error("%s: %s (--help lists all)", argv[optind - 1], wrong);
+	return '?';
 }
 
 static uint64_t

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * app.h - what every subcommand of the binary `corq` shares: its entry, exit codes, error lines,
- * number parsing and the word that a core carries for the programs on it. Main thread only,
+ * options, signals and the word that a core carries for the programs on it. Main thread only,
  * except app_core_of.
  */
 #ifndef CORQ_APP_H
 #define CORQ_APP_H
 
 #include <corq/core.h>
+#include <getopt.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -51,6 +52,12 @@ bool app_parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *out);
 /* As above, with an error line that names the option. */
 bool app_option_u64(
 	const char *option, const char *text, uint64_t min, uint64_t max, uint64_t *out);
+bool app_option_u32(
+	const char *option, const char *text, uint32_t min, uint32_t max, uint32_t *out);
+/* The place of text among n words, or -1 after an error line that names the option. */
+int app_option_word(const char *option, const char *text, const char *const *words, int n);
+/* getopt_long, but what it does not take has its error line and is '?'. */
+int app_next_option(int argc, char **argv, const char *letters, const struct option *options);
 
 /* What corq_core_user points to: one core may run a client and a server at once. */
 struct ab_core;

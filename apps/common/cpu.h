@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cpu.h - what the operating system knows about the calling thread's CPU time.
+ * cpu.h - what the operating system knows of the calling thread's CPU time, and of free memory.
  */
 #ifndef CORQ_APP_CPU_H
 #define CORQ_APP_CPU_H

@@ -63,20 +63,6 @@ app_device_split(struct app_device *device, int argc, char **argv)
 }
 
 static int
-pick(const char *option, const char *arg, const char *const *words, int count)
-{
-	char all[128] = "";
-
-	for (int i = 0; i < count; i++) {
-		if (strcmp(arg, words[i]) == 0)
-			return i;
-		strcat(strcat(all, i == 0 ? "" : ", "), words[i]);
-	}
-	app_error("%s: '%s' is none of %s", option, arg, all);
-	return -1;
-}
-
-static int
 set_word(struct app_device *device, int opt, const char *arg)
 {
 	static const char *const timewaits[] = {"strict", "reuse", "lab"};
@@ -86,17 +72,16 @@ set_word(struct app_device *device, int opt, const char *arg)
 
 	switch (opt) {
 	case APP_OPT_TIMEWAIT:
-		word = pick("--timewait", arg, timewaits, 3);
+		word = app_option_word("--timewait", arg, timewaits, 3);
 		device->config.timewait = (enum corq_timewait)word;
 		break;
 	case APP_OPT_RFC1337:
-		word = pick("--rfc1337", arg, switches, 2);
+		word = app_option_word("--rfc1337", arg, switches, 2);
 		device->config.no_rfc1337 = word == 0;
 		break;
 	default:
-		word = pick("--close", arg, closes, 4);
+		word = app_option_word("--close", arg, closes, 4);
 		device->close = (enum corq_close_policy)word;
-		device->close_given = true;
 		break;
 	}
 	return word < 0 ? -1 : 1;
@@ -106,29 +91,24 @@ static int
 set_number(struct app_device *device, int opt, const char *arg)
 {
 	struct corq_config *config = &device->config;
-	uint64_t value;
 	bool ok;
 
 	switch (opt) {
 	case APP_OPT_MTU:
-		ok = app_option_u64("--mtu", arg, 576, 9000, &value);
-		config->mtu = ok ? (unsigned)value : 0;
+		ok = app_option_u32("--mtu", arg, 576, 9000, &config->mtu);
 		break;
 	case APP_OPT_CORES:
-		ok = app_option_u64("--cores", arg, 1, APP_CORES_MAX, &value);
-		config->cores = ok ? (unsigned)value : 0;
+		ok = app_option_u32("--cores", arg, 1, APP_CORES_MAX, &config->cores);
 		break;
 	case APP_OPT_MAX_CONNS:
-		ok = app_option_u64("--max-conns", arg, 16, 1u << 24, &value);
-		config->max_conns = ok ? (uint32_t)value : 0;
+		ok = app_option_u32("--max-conns", arg, 16, 1u << 24, &config->max_conns);
 		break;
 	case APP_OPT_TW_TIME:
-		ok = app_option_u64("--tw-time", arg, 1, 3600, &value);
-		config->tw_time_ms = ok ? (uint32_t)value * 1000 : 0;
+		ok = app_option_u32("--tw-time", arg, 1, 3600, &config->tw_time_ms);
+		config->tw_time_ms *= 1000;
 		break;
 	default:
-		ok = app_option_u64("--seed", arg, 1, UINT64_MAX, &value);
-		config->seed = ok ? value : 0;
+		ok = app_option_u64("--seed", arg, 1, UINT64_MAX, &config->seed);
 		break;
 	}
 	return ok ? 1 : -1;
@@ -208,19 +188,6 @@ app_device_option(struct app_device *device, int opt, const char *arg)
 	default:
 		return 0;
 	}
-}
-
-void
-app_bad_option(int argc, char **argv, int opt)
-{
-	const char *what = optind > 0 && optind <= argc ? argv[optind - 1] : "";
-
-	if (optopt > 0 && optopt < 256)
-		app_error("-%c: %s (--help lists all)", optopt,
-			opt == ':' ? "its value is missing" : "there is no such option");
-	else
-		app_error("%s: %s (--help lists all)", what,
-			opt == ':' ? "its value is missing" : "there is no such option");
 }
 
 bool

@@ -4,7 +4,7 @@
  * with them. Main thread only.
  *
  * A subcommand puts APP_DEVICE_LONG into its option array, calls app_device_usage in its usage
- * text, app_device_split first and app_device_option for each option that getopt_long returns.
+ * text, app_device_split first and app_device_option for each option that app_next_option returns.
  */
 #ifndef CORQ_APP_DEVICE_H
 #define CORQ_APP_DEVICE_H
@@ -12,14 +12,12 @@
 #include "common/app.h"
 
 #include <corq/instance.h>
-#include <getopt.h>
 
 #define APP_CORES_MAX 32
 
 struct app_device {
 	struct corq_config config;
 	enum corq_close_policy close;
-	bool close_given;
 	const char *json; /* NULL: none; "-": standard output */
 };
 
@@ -76,8 +74,6 @@ void app_device_init(struct app_device *device);
 int app_device_split(struct app_device *device, int argc, char **argv);
 /* 1 it was one of ours, 0 it was not, -1 its value was wrong (the error line is out). */
 int app_device_option(struct app_device *device, int opt, const char *arg);
-/* The line for what getopt_long did not take ('?' or ':'). */
-void app_bad_option(int argc, char **argv, int opt);
 bool app_device_is_loop(const struct app_device *device);
 /* How often a reason of the library was counted, by its name; 0 if there is no such reason. */
 uint64_t app_reason_count(const struct corq_instance *inst, const char *name);

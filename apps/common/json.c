@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
 
 int
 app_json_open(struct app_json *json, const char *path)
@@ -76,4 +78,45 @@ app_json_string(const char *text)
 	o = json_string(plain);
 	free(plain);
 	return o;
+}
+
+json_t *
+app_json_real(double value)
+{
+	return value < 0 ? json_null() : json_real(value);
+}
+
+void
+app_json_put(json_t *o, const char *key, uint64_t count)
+{
+	json_object_set_new(o, key, json_integer((json_int_t)count));
+}
+
+void
+app_json_put_real(json_t *o, const char *key, double value)
+{
+	json_object_set_new(o, key, app_json_real(value));
+}
+
+void
+app_json_put_arguments(json_t *o, int argc, char **argv)
+{
+	json_t *args = json_array();
+
+	for (int i = 0; i < argc; i++)
+		json_array_append_new(args, app_json_string(argv[i] == NULL ? "--" : argv[i]));
+	json_object_set_new(o, "arguments", args);
+}
+
+void
+app_json_put_machine(json_t *o)
+{
+	struct utsname name;
+	char host[256] = "";
+
+	gethostname(host, sizeof(host) - 1);
+	uname(&name);
+	app_json_put(o, "cpus", (uint64_t)sysconf(_SC_NPROCESSORS_ONLN));
+	json_object_set_new(o, "kernel", json_string(name.release));
+	json_object_set_new(o, "host", app_json_string(host));
 }

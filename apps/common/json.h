@@ -8,6 +8,7 @@
 #include "common/out.h"
 
 #include <jansson.h>
+#include <stdint.h>
 
 struct app_json {
 	struct app_out file; /* if it is not standard output */
@@ -25,5 +26,13 @@ void app_json_close(struct app_json *json);
 /* A string of text that may be anything, as arguments and names of files: what is no UTF-8 becomes
  * question marks. NULL gives null. */
 json_t *app_json_string(const char *text);
+/* A figure; below 0 it was not measured, which is null. */
+json_t *app_json_real(double value);
+void app_json_put(json_t *o, const char *key, uint64_t count);
+void app_json_put_real(json_t *o, const char *key, double value);
+/* The command line; the "--" that app_device_split cut out is in it. */
+void app_json_put_arguments(json_t *o, int argc, char **argv);
+/* "cpus", "kernel" and "host" of this machine. */
+void app_json_put_machine(json_t *o);
 
 #endif

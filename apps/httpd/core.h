@@ -54,7 +54,6 @@ struct httpd_extra;
 struct httpd_core {
 	struct httpd_server *server;
 	struct corq_core *core;
-	struct corq_listener *listener;
 	llhttp_settings_t settings, body_settings;
 	struct httpd_request scratch;
 	struct httpd_plan plan; /* of the request in scratch */
@@ -65,8 +64,8 @@ struct httpd_core {
 	uint64_t began_ns; /* the first byte of the request that is being answered */
 	/* The access log; NULL: none. */
 	struct httpd_log_ring *log;
-	uint32_t log_every, log_wait; /* every so many requests; so many until the next */
-	const char *line;             /* of the request that is being answered */
+	uint32_t log_wait; /* requests until the next that goes there */
+	const char *line;  /* of the request that is being answered */
 	uint32_t line_len;
 	char line_text[HTTPD_LOG_LINE_MAX];
 	/* The bytes of the last plain request and what they asked for: equal bytes ask for the
@@ -153,5 +152,11 @@ void httpd_record_begin(struct httpd_core *hc, struct corq_conn *conn, uint16_t 
 /* Its answer is acknowledged, or the connection ends. unacked: body bytes that were not. */
 void httpd_record_end(
 	struct httpd_core *hc, struct corq_conn *conn, enum httpd_end end, uint64_t unacked);
+/* The next request is there: the record before it, if there is one, ends. */
+void httpd_record_next(struct httpd_core *hc, struct corq_conn *conn);
+/* Of a request whose body is read first: what the log needs is kept in extra, and taken from there
+ * when it is answered. */
+void httpd_record_keep(struct httpd_core *hc, struct corq_conn *conn, struct httpd_extra *extra);
+void httpd_record_recall(struct httpd_core *hc, const struct httpd_extra *extra);
 
 #endif

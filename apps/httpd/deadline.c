@@ -9,8 +9,9 @@
  *   body being read            looked at each header time        408 if it came too slowly
  *   answer not acknowledged    looked at each quarter of the     reset when too little was taken
  *                              send time (60 s)                  at all looks of one send time
- *   ENDING                     2 s (after-peer, rst: idle time)  closed; while an answer is not
+ *   ENDING                     2 s (after-peer: idle time)       closed; while an answer is not
  *                                                                acknowledged, as above
+ *   ENDING with RESET          idle time                         reset, acknowledged or not
  *
  * A short answer that is not taken is noticed when the idle time has passed: all of it is 128 KiB
  * at most, and a deadline for each would cost every request. So nobody holds a connection longer
@@ -33,10 +34,9 @@ static bool
 takes_enough(const struct httpd_core *hc, const struct httpd_extra *extra, uint32_t una,
 	uint64_t unsent, uint64_t ns)
 {
-	uint64_t need = least(hc, ns), taken = una - extra->seen_una;
+	uint64_t need = httpd_smaller(least(hc, ns), extra->seen_unsent);
+	uint64_t taken = una - extra->seen_una;
 
-	if (need > extra->seen_unsent)
-		need = extra->seen_unsent;
 	return taken >= need || extra->seen_unsent >= unsent + need;
 }
 
@@ -87,9 +87,7 @@ end_time(struct httpd_core *hc, struct corq_conn *conn)
 {
 	httpd_drop_input(hc, conn);
 	if (corq_conn_unsent(conn) != 0)
-		look_at_reader(hc, conn,
-			HTTPD_LINGER_NS < hc->server->send_ns / 4 ? HTTPD_LINGER_NS
-								  : hc->server->send_ns / 4);
+		look_at_reader(hc, conn, httpd_smaller(HTTPD_LINGER_NS, hc->server->send_ns / 4));
 	else
 		corq_conn_close(hc->core, conn);
 }

@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-static const char *
-plural(uint64_t n)
+const char *
+httpd_plural(uint64_t n)
 {
 	return n == 1 ? "" : "s";
 }
@@ -15,7 +15,7 @@ plural(uint64_t n)
 static void
 print_count(FILE *out, const char *before, uint64_t n, const char *what)
 {
-	fprintf(out, "%s%llu %s%s", before, (unsigned long long)n, what, plural(n));
+	fprintf(out, "%s%llu %s%s", before, (unsigned long long)n, what, httpd_plural(n));
 }
 
 /* A line of its own, if there is something to say. */
@@ -59,12 +59,6 @@ print_text(FILE *out, const struct corq_instance *inst, const struct httpd_count
 	fflush(out);
 }
 
-static void
-put(json_t *o, const char *key, uint64_t value)
-{
-	json_object_set_new(o, key, json_integer((json_int_t)value));
-}
-
 static json_t *
 make_tcp(const struct corq_instance *inst)
 {
@@ -72,14 +66,14 @@ make_tcp(const struct corq_instance *inst)
 	struct corq_stats stats;
 
 	corq_stats(inst, &stats);
-	put(o, "retransmits", stats.segs_retransmitted);
-	put(o, "resets_in", stats.rst_in);
-	put(o, "resets_out", stats.rst_out);
-	put(o, "rx_missed", stats.rx_missed);
-	put(o, "rx_nombuf", stats.rx_nombuf);
-	put(o, "rx_csum_partial", app_reason_count(inst, "tcp_csum_partial"));
-	put(o, "time_wait_now", stats.time_wait_live);
-	put(o, "time_wait_recycled", stats.tw_recycled_syn);
+	app_json_put(o, "retransmits", stats.segs_retransmitted);
+	app_json_put(o, "resets_in", stats.rst_in);
+	app_json_put(o, "resets_out", stats.rst_out);
+	app_json_put(o, "rx_missed", stats.rx_missed);
+	app_json_put(o, "rx_nombuf", stats.rx_nombuf);
+	app_json_put(o, "rx_csum_partial", app_reason_count(inst, "tcp_csum_partial"));
+	app_json_put(o, "time_wait_now", stats.time_wait_live);
+	app_json_put(o, "time_wait_recycled", stats.tw_recycled_syn);
 	return o;
 }
 
@@ -90,28 +84,28 @@ make_json(const struct corq_instance *inst, const struct httpd_counts *c,
 	json_t *o = json_object();
 
 	json_object_set_new(o, "schema", json_string("corq-httpd/1"));
-	put(o, "connections", c->connections);
-	put(o, "requests", c->requests);
-	put(o, "ok", c->ok);
-	put(o, "redirects", c->redirects);
-	put(o, "client_errors", c->client_errors);
-	put(o, "server_errors", c->server_errors);
-	put(o, "cut_short", c->cut_short);
-	put(o, "bytes_body", c->bytes_body - c->bytes_lost);
-	put(o, "partial", c->partial);
-	put(o, "not_modified", c->not_modified);
-	put(o, "uploads", c->uploads);
-	put(o, "upload_bytes", c->upload_bytes);
-	put(o, "uploads_cut", c->uploads_cut);
-	put(o, "idle_closed", c->idle_closed);
-	put(o, "headers_late", c->header_late);
-	put(o, "headers_evicted", c->headers_evicted);
-	put(o, "slow_senders", c->slow_senders);
-	put(o, "slow_readers", c->slow_readers);
-	put(o, "log_lines", log->lines);
-	put(o, "log_dropped", log->dropped);
-	put(o, "no_memory", c->no_memory);
-	put(o, "no_room", c->no_room);
+	app_json_put(o, "connections", c->connections);
+	app_json_put(o, "requests", c->requests);
+	app_json_put(o, "ok", c->ok);
+	app_json_put(o, "redirects", c->redirects);
+	app_json_put(o, "client_errors", c->client_errors);
+	app_json_put(o, "server_errors", c->server_errors);
+	app_json_put(o, "cut_short", c->cut_short);
+	app_json_put(o, "bytes_body", c->bytes_body - c->bytes_lost);
+	app_json_put(o, "partial", c->partial);
+	app_json_put(o, "not_modified", c->not_modified);
+	app_json_put(o, "uploads", c->uploads);
+	app_json_put(o, "upload_bytes", c->upload_bytes);
+	app_json_put(o, "uploads_cut", c->uploads_cut);
+	app_json_put(o, "idle_closed", c->idle_closed);
+	app_json_put(o, "headers_late", c->header_late);
+	app_json_put(o, "headers_evicted", c->headers_evicted);
+	app_json_put(o, "slow_senders", c->slow_senders);
+	app_json_put(o, "slow_readers", c->slow_readers);
+	app_json_put(o, "log_lines", log->lines);
+	app_json_put(o, "log_dropped", log->dropped);
+	app_json_put(o, "no_memory", c->no_memory);
+	app_json_put(o, "no_room", c->no_room);
 	json_object_set_new(o, "tcp", make_tcp(inst));
 	return o;
 }

@@ -29,12 +29,6 @@ on_signal(int count)
 		corq_stop(running);
 }
 
-static const char *
-plural(uint64_t n)
-{
-	return n == 1 ? "" : "s";
-}
-
 static void
 say_ready(const struct job *job)
 {
@@ -48,15 +42,15 @@ say_ready(const struct job *job)
 	files = httpd_server_files(job->server, &skipped);
 	if (opts->fixed)
 		snprintf(what, sizeof(what), "%u byte%s for every path", opts->size,
-			plural(opts->size));
+			httpd_plural(opts->size));
 	else
 		snprintf(what, sizeof(what), "%llu file%s", (unsigned long long)files,
-			plural(files));
+			httpd_plural(files));
 	if (skipped != 0)
 		snprintf(more, sizeof(more), ", %llu skipped", (unsigned long long)skipped);
 	fprintf(app_json_text(&job->json),
-		"corq httpd: listening on http://%s/ (%u core%s, %s%s)\n", at, cores, plural(cores),
-		what, more);
+		"corq httpd: listening on http://%s/ (%u core%s, %s%s)\n", at, cores,
+		httpd_plural(cores), what, more);
 	fflush(app_json_text(&job->json));
 }
 

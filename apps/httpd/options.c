@@ -95,17 +95,6 @@ httpd_usage(FILE *out)
 
 /* ---- single options ---- */
 
-static bool
-take_u32(const char *name, const char *arg, uint64_t min, uint64_t max, uint32_t *out)
-{
-	uint64_t value;
-
-	if (!app_option_u64(name, arg, min, max, &value))
-		return false;
-	*out = (uint32_t)value;
-	return true;
-}
-
 /* A path as a request would name it; its last slash goes. */
 static bool
 take_upload(struct httpd_command *command, const char *arg)
@@ -130,27 +119,27 @@ take_number(struct httpd_opts *opts, int opt, const char *arg)
 
 	switch (opt) {
 	case OPT_PORT:
-		if (!take_u32("--port", arg, 1, 65535, &port))
+		if (!app_option_u32("--port", arg, 1, 65535, &port))
 			return false;
 		opts->port = (uint16_t)port;
 		return true;
 	case OPT_SIZE:
 		opts->fixed = true;
-		return take_u32("--size", arg, 0, 1u << 30, &opts->size);
+		return app_option_u32("--size", arg, 0, 1u << 30, &opts->size);
 	case OPT_UPLOAD_MAX:
 		return app_option_u64("--upload-max", arg, 1, 1ull << 50, &opts->upload_max);
 	case OPT_HEADER_TIMEOUT:
-		return take_u32("--header-timeout", arg, 1, TIMEOUT_MAX, &opts->header_s);
+		return app_option_u32("--header-timeout", arg, 1, TIMEOUT_MAX, &opts->header_s);
 	case OPT_IDLE_TIMEOUT:
-		return take_u32("--idle-timeout", arg, 1, TIMEOUT_MAX, &opts->idle_s);
+		return app_option_u32("--idle-timeout", arg, 1, TIMEOUT_MAX, &opts->idle_s);
 	case OPT_SEND_TIMEOUT:
-		return take_u32("--send-timeout", arg, 1, TIMEOUT_MAX, &opts->send_s);
+		return app_option_u32("--send-timeout", arg, 1, TIMEOUT_MAX, &opts->send_s);
 	case OPT_MIN_RATE:
-		return take_u32("--min-rate", arg, 0, 1u << 30, &opts->min_rate);
+		return app_option_u32("--min-rate", arg, 0, 1u << 30, &opts->min_rate);
 	case OPT_MAX_REQUESTS:
-		return take_u32("--max-requests", arg, 0, 1000000, &opts->max_requests);
+		return app_option_u32("--max-requests", arg, 0, 1000000, &opts->max_requests);
 	default:
-		return take_u32("--access-sample", arg, 1, 1u << 30, &opts->log_every);
+		return app_option_u32("--access-sample", arg, 1, 1u << 30, &opts->log_every);
 	}
 }
 
@@ -242,22 +231,15 @@ httpd_options_parse(struct httpd_command *command, int argc, char **argv)
 	int opt, rc = 0;
 
 	app_device_init(&command->device);
+	command->device.close = CORQ_CLOSE_FIRST;
 	command->opts.port = 80;
 	command->opts.min_rate = HTTPD_MIN_RATE;
 	argc = app_device_split(&command->device, argc, argv);
-	optind = 1;
-	opterr = 0;
-	while (rc == 0 && (opt = getopt_long(argc, argv, ":hV", long_options, NULL)) != -1) {
-		if (opt == '?' || opt == ':') {
-			app_bad_option(argc, argv, opt);
-			return APP_USAGE;
-		}
-		rc = take_option(command, opt, optarg);
-	}
+	while (rc == 0 && (opt = app_next_option(argc, argv, ":hV", long_options)) != -1)
+		rc = opt == '?' ? APP_USAGE : take_option(command, opt, optarg);
 	if (rc == 0)
 		rc = check(command, argc, argv);
-	command->opts.close =
-		command->device.close_given ? command->device.close : CORQ_CLOSE_FIRST;
+	command->opts.close = command->device.close;
 	command->opts.max_conns = command->device.config.max_conns;
 	if (command->opts.log_every == 0)
 		command->opts.log_every = 1;

@@ -22,6 +22,8 @@ struct httpd_command {
 int httpd_options_parse(struct httpd_command *command, int argc, char **argv);
 void httpd_usage(FILE *out);
 
+/* "s", or nothing behind 1. */
+const char *httpd_plural(uint64_t n);
 /* The lines at the end, and the JSON if it is wanted. Returns the exit code. */
 int httpd_figures_report(struct app_json *json, const struct corq_instance *inst,
 	const struct httpd_counts *counts, const struct httpd_log_figures *log);

@@ -155,12 +155,12 @@ is_multipart(const struct httpd_plan *plan)
 }
 
 /* The tag tells the content, so the content does not have it. */
-static int
+static void
 boundary(const struct httpd_file *file, char out[HTTPD_ETAG_MAX + 16])
 {
 	size_t len = strlen(file->etag);
 
-	return snprintf(out, HTTPD_ETAG_MAX + 16, "corq-part-%.*s", len < 2 ? 0 : (int)len - 2,
+	snprintf(out, HTTPD_ETAG_MAX + 16, "corq-part-%.*s", len < 2 ? 0 : (int)len - 2,
 		file->etag + 1);
 }
 
@@ -195,7 +195,7 @@ write_piece(struct httpd_core *hc, struct corq_conn *conn, struct httpd_extra *e
 	const struct httpd_plan *plan = &extra->plan;
 	const struct httpd_range *r = &plan->ranges.r[extra->range];
 	uint64_t left = r->len - extra->piece_at;
-	uint64_t len = left < HTTPD_PIECE_BYTES ? left : HTTPD_PIECE_BYTES;
+	uint64_t len = httpd_smaller(left, HTTPD_PIECE_BYTES);
 	bool last = len == left && extra->range + 1 == plan->ranges.n && !is_multipart(plan);
 	/* A tail waits for what is queued at once only: what comes later comes when all of this
 	 * is acknowledged. */
@@ -324,7 +324,6 @@ reply_ranges(struct httpd_core *hc, struct corq_conn *conn, const struct httpd_p
 			(unsigned long long)r->first, (unsigned long long)(r->first + r->len - 1),
 			file->len, file->type, (unsigned long long)r->len);
 	}
-	hc->counts.partial++;
 	return begin_pieces(hc, conn, plan, head, (size_t)n);
 }
 
@@ -426,6 +425,7 @@ count_status(struct httpd_counts *counts, unsigned status)
 		counts->redirects++;
 	else
 		counts->ok++;
+	counts->partial += status == 206;
 	counts->not_modified += status == 304;
 }
 

@@ -28,10 +28,7 @@ httpd_choose_ops(struct httpd_core *hc, struct corq_conn *conn)
 static void
 forget_last(struct httpd_core *hc, struct corq_conn *conn)
 {
-	if (httpd_uses(conn, EXTRA_LOGGED)) {
-		httpd_record_end(hc, conn, HTTPD_END_KEPT, 0);
-		httpd_choose_ops(hc, conn);
-	}
+	httpd_record_next(hc, conn);
 	if (corq_conn_unsent(conn) == 0)
 		httpd_unuse(hc, conn, EXTRA_SIZED);
 }
@@ -119,6 +116,16 @@ httpd_answer(struct httpd_core *hc, struct corq_conn *conn, const struct httpd_p
 	return answer(hc, conn, plan);
 }
 
+/* The line of a request for the log, as far as it was read. */
+static void
+note_line(struct httpd_core *hc, const struct httpd_request *req)
+{
+	if (hc->log == NULL)
+		return;
+	hc->line = hc->line_text;
+	hc->line_len = (uint32_t)httpd_request_line(req, hc->line_text, sizeof(hc->line_text));
+}
+
 void
 httpd_refuse(struct httpd_core *hc, struct corq_conn *conn, uint16_t status)
 {
@@ -130,14 +137,10 @@ httpd_refuse(struct httpd_core *hc, struct corq_conn *conn, uint16_t status)
 	hc->line_len = 1;
 	if (extra != NULL && extra->partial != NULL) {
 		hc->began_ns = extra->partial->began_ns;
-		hc->line_len = (uint32_t)httpd_request_line(
-			&extra->partial->req, hc->line_text, sizeof(hc->line_text));
-		hc->line = hc->line_text;
+		note_line(hc, &extra->partial->req);
 	} else if (extra != NULL && (extra->uses & EXTRA_BODY) != 0) {
 		hc->counts.uploads_cut += extra->plan.upload;
-		hc->began_ns = extra->body_began_ns;
-		hc->line = memcpy(hc->line_text, extra->record.line, extra->record.line_len);
-		hc->line_len = extra->record.line_len;
+		httpd_record_recall(hc, extra);
 	}
 	httpd_partial_drop(hc, conn);
 	httpd_unuse(hc, conn, EXTRA_BODY);
@@ -151,23 +154,14 @@ remember(struct httpd_core *hc, const char *data, size_t len)
 {
 	const char *end;
 
-	if (!hc->plan.plain || len > HTTPD_CACHED_MAX)
+	/* Behind an empty line (RFC 9112 2.2) the log would not find the request's. */
+	if (!hc->plan.plain || len > HTTPD_CACHED_MAX || data[0] == '\r')
 		return;
 	memcpy(hc->cached_bytes, data, len);
 	hc->cached_len = (uint32_t)len;
 	memcpy(&hc->cached, &hc->plan, offsetof(struct httpd_plan, ranges));
 	end = memchr(data, '\r', len);
 	hc->cached_line = end != NULL ? (uint32_t)(end - data) : 0;
-}
-
-/* The line of a request that is complete, for the log. */
-static void
-note_line(struct httpd_core *hc, const struct httpd_request *req)
-{
-	if (hc->log == NULL)
-		return;
-	hc->line = hc->line_text;
-	hc->line_len = (uint32_t)httpd_request_line(req, hc->line_text, sizeof(hc->line_text));
 }
 
 /* Reads one request through the parser. False: stop reading this connection. */

@@ -11,9 +11,10 @@
  *
  * Who closes first (--close): first, the default: FIN with the last byte; after-peer: wait for
  * the client's FIN, an idle time at most; abort-if-empty: as first, but RST to a connection that
- * never sent a request; rst: RST once the response is acknowledged. Error answers to requests that
- * may have bytes behind them always send FIN first. After a FIN of ours what the client still sends
- * is read and dropped, until it closes or for 2 s, so that no RST destroys an answer.
+ * never sent a request; rst: RST once the response is acknowledged, after an idle time at most.
+ * Error answers to requests that may have bytes behind them always send FIN first. After a FIN of
+ * ours what the client still sends is read and dropped, until it closes or for 2 s, so that no RST
+ * destroys an answer.
  *
  * Deadlines are in deadline.c.
  */

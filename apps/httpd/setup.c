@@ -6,6 +6,7 @@
 #include "httpd/state.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +27,7 @@ make_cores(struct httpd_server *server)
 		hc->server = server;
 		httpd_request_settings(&hc->settings);
 		httpd_body_settings(&hc->body_settings);
-		hc->log_every = hc->log_wait = server->opts.log_every;
+		hc->log_wait = server->opts.log_every;
 		if (server->opts.log != NULL)
 			hc->log = httpd_log_ring(server->opts.log, i);
 		if (httpd_state_create(hc, server->opts.max_conns) != 0)
@@ -99,10 +100,11 @@ httpd_core_start(struct httpd_server *server, struct corq_core *core)
 		.ops = &httpd_ops,
 		.user = (void *)(uintptr_t)WORD_INLINE,
 	};
+	struct corq_listener *listener;
 
 	hc->core = core;
 	app_core_of(core)->httpd = hc;
-	return corq_core_listen(core, &opts, &hc->listener);
+	return corq_core_listen(core, &opts, &listener);
 }
 
 void

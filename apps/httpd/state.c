@@ -155,9 +155,9 @@ httpd_state_create(struct httpd_core *hc, size_t max_conns)
 {
 	hc->partials = reserve(HTTPD_PARTIALS * sizeof(*hc->partials));
 	hc->extras = reserve(max_conns * sizeof(*hc->extras));
+	hc->max_extras = max_conns;
 	if (hc->partials == NULL || hc->extras == NULL)
 		return -ENOMEM;
-	hc->max_extras = max_conns;
 	for (int i = HTTPD_PARTIALS - 1; i >= 0; i--) {
 		hc->partials[i].next = hc->free_partial;
 		hc->free_partial = &hc->partials[i];

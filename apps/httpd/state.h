@@ -38,7 +38,7 @@ struct httpd_extra {
 	struct httpd_partial *partial;
 	/* BODY */
 	struct httpd_body body;
-	uint64_t body_began_ns, body_seen; /* bytes at the last look */
+	uint64_t body_seen; /* bytes at the last look */
 	/* WRITING */
 	struct httpd_plan plan;
 	uint64_t piece_at; /* bytes of the range that are queued */
@@ -48,7 +48,7 @@ struct httpd_extra {
 	/* WATCHED: the last look, and the last at which enough had been taken */
 	uint64_t looked_ns, good_ns, seen_unsent;
 	uint32_t seen_una;
-	/* LOGGED */
+	/* LOGGED; with BODY: what the log needs of its request (record.c) */
 	uint64_t began_ns;
 	struct httpd_log_record record;
 };

@@ -6,7 +6,6 @@
 #include "httpd/state.h"
 
 #include <stdio.h>
-#include <string.h>
 
 static bool
 start_digest(struct httpd_core *hc, struct httpd_extra *extra)
@@ -32,19 +31,8 @@ httpd_body_begin(struct httpd_core *hc, struct corq_conn *conn, const struct htt
 	extra->plan = *plan;
 	httpd_body_start(&extra->body, req, &hc->body_settings, plan->body,
 		plan->digest ? extra->digest : NULL);
-	extra->body_began_ns = hc->began_ns;
 	extra->body_seen = 0;
-	/* forget_last did not run for this request: what waits for the log goes first. */
-	if ((extra->uses & EXTRA_LOGGED) != 0) {
-		httpd_record_end(hc, conn, HTTPD_END_KEPT, 0);
-		httpd_choose_ops(hc, conn);
-	}
-	if (hc->log != NULL) {
-		extra->record.line_len = (uint16_t)hc->line_len;
-		memcpy(extra->record.line, hc->line, hc->line_len);
-	} else {
-		extra->record.line_len = 0;
-	}
+	httpd_record_keep(hc, conn, extra);
 	httpd_partial_drop(hc, conn); /* and req with it */
 	corq_conn_set_deadline(hc->core, conn, corq_core_now(hc->core) + hc->server->header_ns);
 	/* A client that sends already does not wait (RFC 9110 10.1.1). */
@@ -64,9 +52,7 @@ finish(struct httpd_core *hc, struct corq_conn *conn, struct httpd_extra *extra)
 	hc->plan = extra->plan;
 	extra->plan.upload = false; /* whatever becomes of the answer, it was not cut */
 	hc->plan.linger = false;
-	hc->began_ns = extra->body_began_ns;
-	hc->line_len = extra->record.line_len;
-	hc->line = memcpy(hc->line_text, extra->record.line, extra->record.line_len);
+	httpd_record_recall(hc, extra);
 	goes_on = httpd_answer(hc, conn, &hc->plan);
 	httpd_unuse(hc, conn, EXTRA_BODY);
 	return goes_on;

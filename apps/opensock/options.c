@@ -4,10 +4,8 @@
  */
 #include "opensock/options.h"
 #include "common/app.h"
-#include "common/device.h"
 
 #include <corq/socket.h>
-#include <getopt.h>
 #include <string.h>
 
 enum {
@@ -51,42 +49,21 @@ opensock_order_name(enum opensock_order order)
 	return order_names[order];
 }
 
-/* The place of word among names, or -1 after an error line. */
-static int
-choose(const char *option, const char *word, const char *const *names, int n, const char *list)
-{
-	for (int i = 0; i < n; i++) {
-		if (strcmp(word, names[i]) == 0)
-			return i;
-	}
-	app_error("%s: '%s' is none of %s", option, word, list);
-	return -1;
-}
-
 static bool
 take_number(struct opensock_options *opts, int opt, const char *arg)
 {
-	uint64_t v = 0;
-	bool ok;
-
 	switch (opt) {
 	case 't':
-		ok = app_option_u64("-t", arg, 1, CORQ_MAX_THREADS, &v);
-		opts->threads = (uint32_t)v;
-		return ok;
+		return app_option_u32("-t", arg, 1, CORQ_MAX_THREADS, &opts->threads);
 	case 'n':
 		return app_option_u64("-n", arg, 0, CORQ_MAX_HANDLES, &opts->count);
 	case 'l':
-		ok = app_option_u64("-l", arg, 1, 86400, &v);
-		opts->seconds = (uint32_t)v;
-		return ok;
+		return app_option_u32("-l", arg, 1, 86400, &opts->seconds);
 	case OPT_KERNEL_COUNT:
 		opts->kernel_count_given = true;
 		return app_option_u64("--kernel-n", arg, 0, CORQ_MAX_HANDLES, &opts->kernel_count);
 	default:
-		ok = app_option_u64("--cross", arg, 0, 100, &v);
-		opts->cross = (uint32_t)v;
-		return ok;
+		return app_option_u32("--cross", arg, 0, 100, &opts->cross);
 	}
 }
 
@@ -99,17 +76,17 @@ take_word(struct opensock_options *opts, int opt, const char *arg)
 
 	switch (opt) {
 	case OPT_BACKEND:
-		at = choose("--backend", arg, backends, 3, "corq, kernel, both");
+		at = app_option_word("--backend", arg, backends, 3);
 		opts->use[OPENSOCK_CORQ] = at != 1;
 		opts->use[OPENSOCK_KERNEL] = at != 0;
 		break;
 	case OPT_ORDER:
-		at = choose("--order", arg, order_names, 3, "lifo, fifo, random");
+		at = app_option_word("--order", arg, order_names, 3);
 		if (at >= 0)
 			opts->order = (enum opensock_order)at;
 		break;
 	default:
-		at = choose("--kernel-fill", arg, fills, 2, "socket, dup");
+		at = app_option_word("--kernel-fill", arg, fills, 2);
 		opts->dup = at == 1;
 		break;
 	}
@@ -175,15 +152,8 @@ opensock_options_parse(struct opensock_options *opts, int argc, char **argv)
 
 	*opts = (struct opensock_options){
 		.threads = 1, .count = 1000, .seconds = 10, .use = {[OPENSOCK_CORQ] = true}};
-	optind = 1;
-	opterr = 0;
-	while (rc == 0 && (opt = getopt_long(argc, argv, ":t:n:l:fhV", long_options, NULL)) != -1) {
-		if (opt == '?' || opt == ':') {
-			app_bad_option(argc, argv, opt);
-			return APP_USAGE;
-		}
-		rc = take_option(opts, opt, optarg);
-	}
+	while (rc == 0 && (opt = app_next_option(argc, argv, ":t:n:l:fhV", long_options)) != -1)
+		rc = opt == '?' ? APP_USAGE : take_option(opts, opt, optarg);
 	if (rc != 0)
 		return rc;
 	if (optind < argc) {

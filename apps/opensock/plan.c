@@ -7,9 +7,6 @@
 #include <corq/socket.h>
 #include <math.h>
 
-/* Handles come to threads in blocks of so many (corq/socket.h). */
-#define BLOCK 4096u
-
 uint64_t
 opensock_share(uint64_t count, uint32_t threads, uint32_t i)
 {
@@ -32,7 +29,7 @@ need_of_thread(const struct opensock_options *opts, uint64_t count)
 
 	if (opts->cross != 0)
 		n += OPENSOCK_RING;
-	return (n + BLOCK - 1) / BLOCK * BLOCK + BLOCK;
+	return (n + OPENSOCK_BLOCK - 1) / OPENSOCK_BLOCK * OPENSOCK_BLOCK + OPENSOCK_BLOCK;
 }
 
 static bool

@@ -8,7 +8,8 @@
 
 #include "opensock/options.h"
 
-#define OPENSOCK_RING        4096 /* handles on their way to a closer, a thread */
+#define OPENSOCK_BLOCK       4096u /* handles come to threads in such blocks (corq/socket.h) */
+#define OPENSOCK_RING        4096  /* handles on their way to a closer, a thread */
 #define OPENSOCK_RING_KERNEL 64
 #define OPENSOCK_SPARE_FDS   64 /* what the program itself has open, and some more */
 

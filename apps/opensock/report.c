@@ -61,7 +61,7 @@ static void
 corq_alone(const struct opensock_figures *f, FILE *out)
 {
 	const struct corq_handle_counts *c = &f->filled;
-	uint64_t slots = c->blocks_lent * 4096;
+	uint64_t slots = c->blocks_lent * OPENSOCK_BLOCK;
 
 	fprintf(out, "corq_occupancy_per_lane: %.0f open of %.0f slots lent to it (%.1f %%)\n",
 		(double)c->open / f->opts->threads, (double)slots / f->opts->threads,
