@@ -150,7 +150,7 @@ def small_window():
     """It reads nothing until the window is closed, then little at a time: 100 round trips and more."""
     s = connect(SO_RCVBUF=2304)
     s.sendall(get("less", "Connection: close"))
-    time.sleep(1)
+    time.sleep(1)  # the window's end shows on the wire alone
     got = bytearray()
     while len(got) < 50000:
         got += s.recv(700)

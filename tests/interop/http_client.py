@@ -81,6 +81,7 @@ def statuses():
     cases = [
         (200, b"GET /page HTTP/1.1\r\n" + FIELDS, True), (200, b"GET /page HTTP/1.0\r\n", False),
         (200, b"GET /page HTTP/1.1\r\n" + FIELDS + b"Connection: close\r\n", False),
+        (200, b"\r\nGET /page HTTP/1.0\r\n", False), (200, b"\r\nGET /page HTTP/1.0\r\n", False),  # the log has both
         (204, b"OPTIONS * HTTP/1.1\r\n" + FIELDS, True), (301, b"GET /sub HTTP/1.1\r\n" + FIELDS, True),
         (400, b"GET /page HTTP/1.1\r\n", False), (400, b"GET http:///page HTTP/1.1\r\n" + FIELDS, True),
         (400, b"GET /%00 HTTP/1.1\r\n" + FIELDS, True), (400, b"GET /%2e%2e/x HTTP/1.1\r\n" + FIELDS, True),
@@ -297,11 +298,9 @@ def listing():
 
 
 def answered_late(s, what):
-    begin = time.monotonic()
     status = read_response(s)[0]
     must(status == 408, f"{what}: {status}")
     must(ended(s), f"{what}: not closed")
-    return time.monotonic() - begin
 
 
 def slow_header():

@@ -12,7 +12,7 @@ import socket
 import struct
 import time
 
-SECONDS = 1.5
+SECONDS = 1.5  # a load, not a burst
 SEED = 7
 
 

@@ -34,10 +34,15 @@
 #                                       if the capture dropped a frame
 #   lab_expect_ab FILE N [keepalive]    a report of ab: N complete, none failed, no other error
 #   lab_expect_wrk FILE                 a report of wrk: requests, no error
+#   lab_figure NAME                     what LAB_LOGS/out.txt, a report of corq's, says behind `NAME: `
+#   lab_is NAME VALUE [NAME VALUE...]   those figures are so; `what` says of which run they are
+#   lab_refused REGEX COMMAND...        it ends by itself, status not 0, its one line fits
 #   lab_sha256 SIDE URL                 downloads with curl, prints the digest
+#   lab_count NAMESPACE INTERFACE rx|tx packets|dropped     prints that count
 #   lab_lost                            frames for which there was no room: at side A's interface, each
 #                                       way, and those of them that came to side B's
 #   lab_need_corq [PROGRAM...]          CORQ, the binary; skips the test when one is missing
+#   lab_has_xdp                         the kernel has AF_XDP sockets
 #   lab_httpd_start ARGS...  lab_httpd_stop SIGNAL      corq httpd on side b, one core; must end with 0
 #   lab_corq_ab ARGS...                 corq ab on side b, bounded by LAB_TIMEOUT seconds
 #   lab_say TEXT  lab_die TEXT  lab_skip TEXT       print; print and fail; print and exit 77
@@ -339,6 +344,7 @@ lab_spawn_b()
 	lab_spawn "$LAB_NS_B" "$LAB_CPU_B" "$@"
 }
 
+# Polled, for the shell's own wait has no bound.
 lab_stop()
 {
 	local pid=$1 signal=${2:-TERM} i status=0
@@ -595,6 +601,30 @@ lab_expect_wrk()
 	return 1
 }
 
+lab_figure()
+{
+	sed -n "s/^$1: //p" "$LAB_LOGS/out.txt"
+}
+
+lab_is()
+{
+	while [ $# -gt 1 ]; do
+		[ "$(lab_figure "$1")" = "$2" ] || lab_die "$what: $1 is '$(lab_figure "$1")', not $2"
+		shift 2
+	done
+}
+
+lab_refused()
+{
+	local regex=$1 status=0
+	shift
+	timeout 60 "$@" >"$LAB_LOGS/out.txt" 2>"$LAB_LOGS/err.txt" || status=$?
+	[ $status != 0 ] && [ $status != 124 ] || lab_die "$*: status $status"
+	[ "$(grep -v warning: "$LAB_LOGS/err.txt" | wc -l)" = 1 ] && grep -qE -- "$regex" "$LAB_LOGS/err.txt" ||
+		lab_die "$*: $(cat "$LAB_LOGS/err.txt")"
+	lab_say "$(grep -v warning: "$LAB_LOGS/err.txt")"
+}
+
 lab_sha256()
 {
 	local side=$1 url=$2
@@ -603,7 +633,6 @@ lab_sha256()
 	rm -f "$LAB_TMP/download"
 }
 
-# lab_count NAMESPACE INTERFACE rx|tx packets|dropped
 lab_count()
 {
 	ip -n "$1" -s -j link show dev "$2" | python3 -c '
@@ -628,6 +657,11 @@ lab_need_corq()
 	for program in "$@"; do
 		command -v "$program" >/dev/null || lab_skip "$program is not installed (apps/deps.sh test)"
 	done
+}
+
+lab_has_xdp()
+{
+	python3 -c 'import socket; socket.socket(44, socket.SOCK_RAW)' 2>/dev/null
 }
 
 lab_httpd_start()

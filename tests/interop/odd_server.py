@@ -223,7 +223,7 @@ def serve(conn, log):
             if i + 1 < len(parts) and len(part) > 1:
                 settle(conn)
             if i + 1 < len(parts) and path == "drip":
-                time.sleep(0.5)
+                time.sleep(0.5)  # drops are slow by nature
         if then == "stall":
             conn.recv(1)
             return

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""ping.py ADDRESS COUNT SIZE [--burst N] - ICMP echo through the kernel's IP and ARP, from a raw socket.
+"""ICMP echo through the kernel's IP and ARP, from a raw socket.
+
+    ping.py ADDRESS COUNT SIZE [--burst N] [--wait SECONDS]
 
 COUNT requests of SIZE bytes of payload with the DF bit set, N at a time (default 1: each waits for
-its reply). Every reply must carry the bytes, identifier and TTL 64 that it should. Prints
-"SENT sent, GOT received, DUP twice, BAD wrong". Exit: 0 each came back once, 1 not, 2 wrong usage."""
+its reply, 2 s or SECONDS at most). Every reply must carry the bytes, identifier and TTL 64 that it
+should. Prints "SENT sent, GOT received, DUP twice, BAD wrong". Exit: 0 each came back once, 1 not,
+2 wrong usage."""
 
 import argparse
 import os

@@ -9,8 +9,8 @@
  * --self); else one process is `--mode gen`, the other `--mode echo`. Frames look like TCP over
  * IPv4, of many flows. The generator keeps a window open, so nothing need be lost; what is missing
  * after 2 s without a frame counts as lost. --for MS: sends no more after that time. --self: both
- *ends on one core of loop, what is sent comes back. --ext: a second part in borrowed memory.
- *--check: every byte, and no number twice.
+ * ends on one core of loop, what is sent comes back. --ext: a second part in borrowed memory.
+ * --check: every byte, and no number twice.
  * --hint IF prints what is to be said about the offloads of a peer, and nothing else.
  *
  * Last line of gen: "sent N returned N lost 0 bad 0 out 0 released N Mpps X"; with the cost of each
@@ -413,6 +413,7 @@ run(struct corq_dev *dev)
 			printf("link %s\n", link_was ? "up" : "down");
 			fflush(stdout);
 		}
+		/* polled: a signal may come to another thread, a link's change to none */
 		usleep(10000);
 	}
 	atomic_store(&stop, 1);

@@ -17,7 +17,8 @@
 #              kernels without timestamps, SACK, window scaling, and with ECN
 #   aborts     200 downloads broken off in their middle: corq's figures add up
 # Zero failures each. On veth and xdp the receive ring loses 3 % of what comes at most: corq brakes when
-# it fills, 1000 clients or not. On xdp each loss that the kernel knows is in rx_missed. curl keeps 300 transfers in flight at most, whatever it is told.
+# it fills, 1000 clients or not. On xdp each loss that the kernel knows is in rx_missed. curl keeps 300
+# transfers in flight at most, whatever it is told.
 set -eu
 cd "$(dirname "$0")"
 # shellcheck source=lab.sh
@@ -31,10 +32,7 @@ host=http://10.77.0.2
 device_is_there()
 {
 	case $kind in
-	xdp)
-		python3 -c 'import socket; socket.socket(44, socket.SOCK_RAW)' 2>/dev/null ||
-			lab_skip "this kernel has no AF_XDP sockets"
-		;;
+	xdp) lab_has_xdp || lab_skip "this kernel has no AF_XDP sockets" ;;
 	tap) [ -c /dev/net/tun ] || lab_skip "there is no /dev/net/tun" ;;
 	esac
 }
@@ -83,10 +81,8 @@ loads()
 	local name=$1 n=$2 keep=""
 	shift 2
 	[ "$1" = -k ] && keep=keepalive
-	lab_in_a timeout 120 ab -q -s 60 -n "$n" "$@" >"$LAB_LOGS/$name.ab" 2>&1 || {
-		tail -n 5 "$LAB_LOGS/$name.ab" >&2
-		lab_die "ab $* ended with status $?"
-	}
+	lab_in_a timeout 120 ab -q -s 60 -n "$n" "$@" >"$LAB_LOGS/$name.ab" 2>&1 ||
+		lab_die "ab $* ended with status $?: $(tail -n 5 "$LAB_LOGS/$name.ab")"
 	lab_expect_ab "$LAB_LOGS/$name.ab" "$n" $keep
 	lab_say "ab $*: $(awk '/^Requests per second/ { print $4 }' "$LAB_LOGS/$name.ab") a second"
 }
@@ -116,10 +112,8 @@ captured()
 
 browser()
 {
-	lab_in_a ./chromium.sh $host/ "$LAB_LOGS" 800,300 || {
-		tail -n 5 "$LAB_LOGS/chromium.log" >&2
-		lab_die "chromium ended with status $?"
-	}
+	lab_in_a ./chromium.sh $host/ "$LAB_LOGS" 800,300 ||
+		lab_die "chromium ended with status $?: $(tail -n 5 "$LAB_LOGS/chromium.log")"
 	page/page.py dom "$LAB_LOGS/page.html"
 	page/page.py shot "$LAB_LOGS/page.png"
 }
@@ -168,7 +162,7 @@ proxy()
 	[ ! -s "$LAB_LOGS/nginx.log" ] || lab_die "nginx said: $(head -n 3 "$LAB_LOGS/nginx.log")"
 }
 
-# without NAME=VALUE...: a download by a kernel with these settings
+# kernel_with NAME=VALUE...: a download, and ab, by a kernel with these settings
 kernel_with()
 {
 	local setting

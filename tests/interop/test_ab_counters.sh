@@ -113,10 +113,10 @@ for signal in STOP KILL; do
 	# shellcheck disable=SC2046
 	on_veth -n 1000000 -s 2 $(options) "http://$LAB_IP_A:$port/"
 	lab_poll 20 $PID running || lab_die "$what: it did not start"
-	sleep "0.$((RANDOM % 9))"
+	sleep "0.$((RANDOM % 9))" # as above
 	kill -$signal "$LAB_PID"
 	if [ $signal = KILL ]; then
-		sleep 0.3
+		sleep 0.3 # of connects that are refused
 		interrupt
 	fi
 	ended

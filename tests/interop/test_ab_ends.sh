@@ -84,7 +84,8 @@ run 0 -n 10 -A "$(printf 'a\377:b')" -H "$(printf 'X: \303(')" --json text.json
 valid text.json
 
 # ---- signals
-# signalled SIGNAL SECONDS [AGAIN_AFTER]: a run with files; its status into STATUS
+# signalled SIGNAL SECONDS [AGAIN_AFTER]: a run with files; its status into STATUS. The moments are
+# what is tried, and most lie in a start that says nothing: real waits.
 signalled()
 {
 	local pid
@@ -153,7 +154,7 @@ flooded()
 		# timeout, and corq below it
 		now=$(awk '/^VmHWM/ { print $2 }' "/proc/$(pgrep -P "$(pgrep -P $pid || echo 0)" || echo 0)/status" 2>/dev/null || true)
 		[ "${now:-0}" -le "$high" ] || high=$now
-		sleep 0.1
+		sleep 0.1 # from sample to sample
 	done
 	wait $pid || status=$?
 	[ $status = "$want" ] || lab_die "$what: status $status, not $want: $(tail -n 2 err)"

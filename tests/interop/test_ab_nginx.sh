@@ -44,10 +44,8 @@ loaded()
 	lab_nginx_requests a
 	before=$LAB_COUNT
 	lab_corq_ab -q -n "$n" "$@" --json "$LAB_LOGS/$name.json" "$url" >"$LAB_LOGS/$name.txt" \
-		2>"$LAB_LOGS/$name.err" || {
-		cat "$LAB_LOGS/$name.err" >&2
-		lab_die "corq ab ended with status $?"
-	}
+		2>"$LAB_LOGS/$name.err" ||
+		lab_die "corq ab ended with status $?: $(cat "$LAB_LOGS/$name.err")"
 	lab_expect_ab "$LAB_LOGS/$name.txt" "$n" $keep
 	grep -qE '^Document Length: +8704 bytes$' "$LAB_LOGS/$name.txt" || lab_die "Document Length is wrong"
 	check_json "$LAB_LOGS/$name.json" "$n"

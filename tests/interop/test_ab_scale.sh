@@ -25,19 +25,6 @@ clean_up()
 trap clean_up EXIT
 : "${LAB_LOGS:=$tmp}"
 
-figure()
-{
-	sed -n "s/^$1: //p" "$LAB_LOGS/out.txt"
-}
-
-is()
-{
-	while [ $# -gt 1 ]; do
-		[ "$(figure "$1")" = "$2" ] || lab_die "$what: $1 is '$(figure "$1")', not $2"
-		shift 2
-	done
-}
-
 run()
 {
 	what=$*
@@ -45,21 +32,9 @@ run()
 		>"$LAB_LOGS/out.txt" 2>"$LAB_LOGS/err.txt" ||
 		lab_die "$what: status $?: $(tail -n 3 "$LAB_LOGS/err.txt")"
 	grep -qE '^Failed requests: +0$' "$LAB_LOGS/out.txt" || lab_die "$what: failed requests"
-	[[ $(figure counters_add_up) == yes* ]] || lab_die "$what: the counters do not add up"
+	[[ $(lab_figure counters_add_up) == yes* ]] || lab_die "$what: the counters do not add up"
 	python3 "$ab/check_json.py" "$ab/schema.json" "$tmp/json" >/dev/null || lab_die "$what: see above"
-	lab_say "$what: $(figure rate_achieved) a second, peak $(figure cc_peak)"
-}
-
-# refused REGEX COMMAND...: status not 0, one line
-refused()
-{
-	local regex=$1 status=0
-	shift
-	timeout 60 "$@" >"$LAB_LOGS/out.txt" 2>"$LAB_LOGS/err.txt" || status=$?
-	[ $status != 0 ] && [ $status != 124 ] || lab_die "$*: status $status"
-	[ "$(grep -v warning: "$LAB_LOGS/err.txt" | wc -l)" = 1 ] && grep -qE -- "$regex" "$LAB_LOGS/err.txt" ||
-		lab_die "$*: $(cat "$LAB_LOGS/err.txt")"
-	lab_say "$(grep -v warning: "$LAB_LOGS/err.txt")"
+	lab_say "$what: $(lab_figure rate_achieved) a second, peak $(lab_figure cc_peak)"
 }
 
 # flat REQUESTS OPTION...: resident memory, once a second
@@ -95,11 +70,11 @@ flat()
 }
 
 run -c 1000000 -n 1000000 -k
-is conn_opened 1000000 cc_peak 1000000 conn_closed 1000000 conn_live 0 ports_refused 0
+lab_is conn_opened 1000000 cc_peak 1000000 conn_closed 1000000 conn_live 0 ports_refused 0
 slots=200000
 [ ! "${CORQ_LONG-}" ] || slots=1000000
 run -c $slots -n $((slots * 3 / 2))
-is conn_opened $((slots * 3 / 2)) conn_closed $((slots * 3 / 2)) conn_live 0 ports_refused 0
+lab_is conn_opened $((slots * 3 / 2)) conn_closed $((slots * 3 / 2)) conn_live 0 ports_refused 0
 run -c 100 -t 1 -n 10000000000 -k
 if [ "$(nproc)" -ge 4 ]; then
 	run --cores 2 -c 2000 -n 100000
@@ -107,14 +82,14 @@ else
 	run --cores 2 --share-cpus -c 200 -n 10000
 fi
 
-refused 'needs 16 addresses of ours .* --ip has 1;' "$CORQ" ab -q --name "s$$" --ip 10.0.0.1/16 -c 1000000 -n 1000000
+lab_refused 'needs 16 addresses of ours .* --ip has 1;' "$CORQ" ab -q --name "s$$" --ip 10.0.0.1/16 -c 1000000 -n 1000000
 
 # A memory group of its own makes memory scarce for one process.
 try=/sys/fs/cgroup/memory/corq-scale-$$
 if mkdir "$try" 2>/dev/null; then
 	group=$try
 	echo 300000000 >"$group/memory.limit_in_bytes"
-	refused '-c 1000000 needs about [0-9]+ MB of memory, [0-9]+ MB are free' \
+	lab_refused '-c 1000000 needs about [0-9]+ MB of memory, [0-9]+ MB are free' \
 		sh -c "echo \$\$ >$group/cgroup.procs && exec $CORQ ab -q --name s$$ -c 1000000 -n 1000000"
 else
 	lab_say "memory groups cannot be made here: the line for too little memory is not tried"

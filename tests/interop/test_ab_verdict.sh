@@ -19,11 +19,6 @@ lab_need_corq python3 nginx tc
 lab_up
 burners=()
 
-figure()
-{
-	sed -n "s/^$1: //p" "$LAB_LOGS/out.txt"
-}
-
 # burn SIDE COUNT: endless loops on the CPU of that side
 burn()
 {
@@ -52,9 +47,9 @@ names()
 		lab_in_b timeout 120 "$CORQ" ab -q --name "v$$" "$@" \
 			>"$LAB_LOGS/out.txt" 2>"$LAB_LOGS/err.txt" ||
 			lab_die "$what: status $?: $(tail -n 3 "$LAB_LOGS/err.txt")"
-		lab_say "$what: $(figure verdict): $(figure verdict_reason) (late $(figure slots_late_pct) %," \
-			"lost $(figure cpu_lost_pct_per_core) %, blocked $(figure tx_blocked_pct) %)"
-		[ "$(figure verdict)" = "$want" ] || lab_die "$what: the verdict is '$(figure verdict)', not $want"
+		lab_say "$what: $(lab_figure verdict): $(lab_figure verdict_reason) (late $(lab_figure slots_late_pct) %," \
+			"lost $(lab_figure cpu_lost_pct_per_core) %, blocked $(lab_figure tx_blocked_pct) %)"
+		[ "$(lab_figure verdict)" = "$want" ] || lab_die "$what: the verdict is '$(lab_figure verdict)', not $want"
 	done
 }
 

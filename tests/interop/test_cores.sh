@@ -13,17 +13,11 @@ cd "$(dirname "$0")"
 . ./lab.sh
 lab_need_corq ab nginx jq curl
 
-# figure NAME: its value in the text of the last run
-figure()
-{
-	sed -n "s/^$1: //p" "$LAB_LOGS/out.txt"
-}
-
 # between NAME LOW HIGH
 between()
 {
 	local value
-	value=$(figure "$1")
+	value=$(lab_figure "$1")
 	awk -v v="$value" -v low="$2" -v high="$3" 'BEGIN { exit !(v != "" && v >= low && v <= high) }' ||
 		lab_die "$1 is '$value', not from $2 to $3"
 }
@@ -48,7 +42,7 @@ loop()
 	all_worked server_busy_percent "$cores"
 	between handoff_dropped 0 0
 	between server_handoff_dropped 0 0
-	lab_say "loop, $cores cores a side $*: $(figure handoff_out) and $(figure server_handoff_out) handed over"
+	lab_say "loop, $cores cores a side $*: $(lab_figure handoff_out) and $(lab_figure server_handoff_out) handed over"
 }
 
 lab_up
@@ -85,6 +79,6 @@ for keep in "" -k; do
 	between handoff_dropped 0 0
 	lab_nginx_requests a
 	[ $((LAB_COUNT - before)) = 10000 ] || lab_die "nginx counted $((LAB_COUNT - before)) requests"
-	lab_say "veth, 2 cores to nginx $keep: $(figure handoff_out) handed over"
+	lab_say "veth, 2 cores to nginx $keep: $(lab_figure handoff_out) handed over"
 done
 lab_say "all as it should be"

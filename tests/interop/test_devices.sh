@@ -111,6 +111,17 @@ told()
 	lab_wait_line "$server_log" "$1" "$server" 10 || lab_die "$LAB_DEV: no word '$1'"
 }
 
+came()
+{
+	lab_count "$LAB_NS_B" "$LAB_IF_B" rx packets
+}
+
+# more_came N: than N frames, to side B
+more_came()
+{
+	[ "$(came)" -gt "$1" ]
+}
+
 # fetched SIDE ADDRESS: one request is answered
 fetched()
 {
@@ -140,12 +151,10 @@ no_program && lab_die "there is no XDP program: the test is blind"
 refuses 'has an XDP program already' "xdp:$LAB_IF_B"
 killed
 lab_poll 5 0 no_program || lab_die "an XDP program stays after kill -9"
-ip netns add "$LAB_NS_B-x"
 ip -n "$LAB_NS_B" link add cqx type veth peer name cqy
 ip -n "$LAB_NS_B" link set cqx mtu 9000 up
 ip -n "$LAB_NS_B" link set cqy mtu 9000 up
 refuses 'MTU 9000, XDP takes at most' xdp:cqx
-ip netns del "$LAB_NS_B-x"
 ip -n "$LAB_NS_B" link del cqx
 lab_say "xdp: nothing stays after kill -9"
 
@@ -153,7 +162,7 @@ lab_say "xdp: nothing stays after kill -9"
 for LAB_DEV in "veth:$LAB_IF_B" "xdp:$LAB_IF_B"; do
 	serve "$LAB_DEV" "$LAB_IP_B" "$LAB_WWW"
 	lab_spawn_a gone ab -q -k -n 1000000 -c 10 "http://$LAB_IP_B/small"
-	lab_poll 10 0 grep -q . "$server_log"
+	lab_poll 10 "$LAB_PID" more_came $(($(came) + 1000)) || lab_die "$LAB_DEV: no load"
 	ip -n "$LAB_NS_B" link set "$LAB_IF_B" down
 	told "${LAB_DEV%%:*}:$LAB_IF_B lost its link"
 	ip -n "$LAB_NS_B" link set "$LAB_IF_B" name "$tap"
@@ -291,7 +300,7 @@ serve "$LAB_DEV" "$LAB_IP_B" "$LAB_WWW"
 ip -n "$LAB_NS_A" link del "$LAB_IF_A"
 told "veth:$LAB_IF_B is gone"
 ip -n "$LAB_NS_B" link add "$LAB_IF_B" type veth peer name "$tap.x"
-sleep 0.5
+sleep 0.5 # it looks at its link five times a second; nothing can be waited for
 ! grep -q "is back" "$server_log" || lab_die "a new interface is taken for the old one: $(cat "$server_log")"
 stop
 lab_say "all as it should be"

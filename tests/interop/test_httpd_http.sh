@@ -94,6 +94,8 @@ if None in lines:
 print(f"access log: {len(lines)} lines, {counts['log_dropped']} dropped")
 if len(lines) != counts["log_lines"] or len(lines) + counts["log_dropped"] != counts["requests"]:
     sys.exit(f"{len(lines)} lines for {counts['requests']} requests")
+if any(l[1] == "" for l in lines):
+    sys.exit("a line without its request")
 by_status = {s: sum(l[2] == s for l in lines) for s in ("206", "304", "408")}
 if counts["log_dropped"] == 0 and (by_status["206"] != counts["partial"] or by_status["304"] != counts["not_modified"]):
     sys.exit(f"{by_status} in the log, {counts}")

@@ -36,6 +36,18 @@ captured()
 		"${checks[@]}" "$LAB_LOGS/$name.pcap"
 }
 
+# slow_download NAME: in the background, until a million of its bytes are there
+slow_download()
+{
+	lab_spawn_a "$1" curl -sS --limit-rate 1M -o "$LAB_TMP/$1" "http://$LAB_IP_B/big"
+	lab_poll 20 "$LAB_PID" has_a_million "$LAB_TMP/$1" || lab_die "$1: a slow download does not go on"
+}
+
+has_a_million()
+{
+	[ -f "$1" ] && [ "$(stat -c %s "$1")" -ge 1000000 ]
+}
+
 lab_up
 lab_httpd_start --size 1000
 captured size-close 2000 / --fin strict --max-packets 8 --min-connections 2000 --
@@ -92,10 +104,9 @@ done <<'LIST'
 /.hidden 404
 /.git/config 404
 LIST
-lab_in_a curl -sS --max-time 1 --limit-rate 1M -o /dev/null "http://$LAB_IP_B/big" 2>/dev/null &&
-	lab_die "a download of 100 s took one"
-lab_spawn_a slow curl -sS --limit-rate 1M -o /dev/null "http://$LAB_IP_B/big"
-sleep 1 # of that download
+slow_download broken-off
+lab_stop "$LAB_PID" && lab_die "a download of 100 s took one"
+slow_download cut
 lab_httpd_stop TERM
 tail -n 1 "$httpd_log"
 python3 - "$httpd_log" <<'PYTHON' || lab_die "the last line does not add up"

@@ -13,7 +13,7 @@ set -eu
 cd "$(dirname "$0")"
 . ./lab.sh
 
-for program in nginx ab wrk curl tcpdump; do
+for program in nginx ab wrk curl tcpdump jq; do
 	command -v $program >/dev/null || lab_skip "$program is not installed (apps/deps.sh test)"
 done
 

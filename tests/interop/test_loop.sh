@@ -17,20 +17,6 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 : "${LAB_LOGS:=$tmp}"
 
-figure()
-{
-	sed -n "s/^$1: //p" "$LAB_LOGS/out.txt"
-}
-
-# is NAME VALUE [NAME VALUE ...]
-is()
-{
-	while [ $# -gt 1 ]; do
-		[ "$(figure "$1")" = "$2" ] || lab_die "$what: $1 is '$(figure "$1")', not $2"
-		shift 2
-	done
-}
-
 # run N PACKETS OPTION...: PACKETS a connection, and as many more as were sent again because the
 # machine let one side wait for longer than a timeout (each with its answer, and a RST at times).
 run()
@@ -41,40 +27,29 @@ run()
 	timeout 100 "$CORQ" ab -q -n "$n" "$@" >"$LAB_LOGS/out.txt" 2>"$LAB_LOGS/err.txt" ||
 		lab_die "$what: status $?: $(tail -n 3 "$LAB_LOGS/err.txt")"
 	lab_expect_ab "$LAB_LOGS/out.txt" "$n" "${keep-}"
-	awk -v p="$(figure pkts_per_conn)" -v want="$packets" -v again="$(figure retransmitted)" \
-		-v more="$(figure server_retransmitted)" -v conns="$(figure conn_opened)" \
+	awk -v p="$(lab_figure pkts_per_conn)" -v want="$packets" -v again="$(lab_figure retransmitted)" \
+		-v more="$(lab_figure server_retransmitted)" -v conns="$(lab_figure conn_opened)" \
 		-v kept="${keep:+1}" \
 		'BEGIN { exit !(p >= want - 0.005 && p <= want + kept + 0.01 + 3 * (again + more) / conns) }' ||
-		lab_die "$what: $(figure pkts_per_conn) packets a connection, $(figure retransmitted) sent again"
-	is ports_used 0 ports_refused 0 conn_live 0 tw_evicted 0 rx_nombuf 0
-	lab_say "$what: $(figure pkts_per_conn) packets a connection, $(figure conn_per_second) a second"
-}
-
-# refused REGEX OPTION...: status not 0, one line
-refused()
-{
-	local regex=$1 status=0
-	shift
-	timeout 20 "$CORQ" ab -q "$@" >"$LAB_LOGS/out.txt" 2>"$LAB_LOGS/err.txt" || status=$?
-	[ $status != 0 ] && [ $status != 124 ] || lab_die "$*: status $status"
-	[ "$(grep -v warning: "$LAB_LOGS/err.txt" | wc -l)" = 1 ] && grep -qE "$regex" "$LAB_LOGS/err.txt" ||
-		lab_die "$*: $(cat "$LAB_LOGS/err.txt")"
+		lab_die "$what: $(lab_figure pkts_per_conn) packets a connection, $(lab_figure retransmitted) sent again"
+	lab_is ports_used 0 ports_refused 0 conn_live 0 tw_evicted 0 rx_nombuf 0
+	lab_say "$what: $(lab_figure pkts_per_conn) packets a connection, $(lab_figure conn_per_second) a second"
 }
 
 run 1000000 6 -c 200
-ports=$(figure ports_total)
-is conn_opened 1000000 conn_closed 1000000 server_tw_entered 1000000 server_tw_evicted 0 \
+ports=$(lab_figure ports_total)
+lab_is conn_opened 1000000 conn_closed 1000000 server_tw_entered 1000000 server_tw_evicted 0 \
 	server_tw_now "$ports" server_tw_recycled $((1000000 - ports)) tw_entered 0
 run 30000 6 -c 1
 run 30000 6 -c 100 --loop-one-core
 for close in first after-peer abort-if-empty; do
 	run 30000 6 -c 100 --close $close
-	is server_tw_entered 30000 tw_entered 0
+	lab_is server_tw_entered 30000 tw_entered 0
 done
 run 30000 5 -c 100 --close rst
-is server_tw_entered 0 tw_entered 0
+lab_is server_tw_entered 0 tw_entered 0
 run 150000 6 -c 100 --timewait lab --tw-time 1
-is server_tw_entered 150000 server_tw_evicted 0
+lab_is server_tw_entered 150000 server_tw_evicted 0
 run 150000 6 -c 100 --timewait reuse
 # Ten requests: SYN, SYN-ACK, ten pairs (the first with the ACK), FIN, FIN with ACK, ACK. A connection
 # stays open until all are done, so the last response may get a delayed ACK of its own: one more.
@@ -84,7 +59,7 @@ timeout 60 "$CORQ" ab -q -n 200 -c 10 --size 1000000 >"$LAB_LOGS/out.txt" 2>"$LA
 	lab_die "a page of 1 MB: status $?"
 lab_expect_ab "$LAB_LOGS/out.txt" 200
 
-refused "tw-time" --timewait strict --tw-time 1
-refused "close" --close last
-refused "timewait" --timewait never
+lab_refused "tw-time" "$CORQ" ab -q --timewait strict --tw-time 1
+lab_refused "close" "$CORQ" ab -q --close last
+lab_refused "timewait" "$CORQ" ab -q --timewait never
 lab_say "all as it should be"

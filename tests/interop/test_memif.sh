@@ -19,11 +19,13 @@ lab_need_corq jq
 
 tmp=$(mktemp -d)
 : "${LAB_LOGS:=$tmp}"
-server="" two=""
+server="" two="" one="" client=""
 cleanup()
 {
-	[ -z "$server" ] || kill -TERM "$server" 2>/dev/null || true
-	[ -z "$two" ] || kill -TERM "$two" 2>/dev/null || true
+	local pid
+	for pid in $server $two $one $client; do
+		kill -TERM "$pid" 2>/dev/null || true
+	done
 	rm -rf "$tmp"
 }
 trap cleanup EXIT
@@ -65,19 +67,14 @@ client()
 	requests=$((requests + n))
 }
 
-figure()
-{
-	sed -n "s/^$1: //p" "$LAB_LOGS/out.txt"
-}
-
 # packets WANT: a connection, and as many more as were sent again because the machine let one
 # process wait for longer than a timeout.
 packets()
 {
-	awk -v p="$(figure pkts_per_conn)" -v want="$1" -v again="$(figure retransmitted)" \
-		-v conns="$(figure conn_opened)" \
+	awk -v p="$(lab_figure pkts_per_conn)" -v want="$1" -v again="$(lab_figure retransmitted)" \
+		-v conns="$(lab_figure conn_opened)" \
 		'BEGIN { exit !(p >= want - 0.005 && p <= want + 0.01 + 6 * again / conns) }' ||
-		lab_die "$(figure pkts_per_conn) packets a connection, $(figure retransmitted) sent again"
+		lab_die "$(lab_figure pkts_per_conn) packets a connection, $(lab_figure retransmitted) sent again"
 }
 
 # One core to two: the client looks for its server for 10 s, beside what comes next.
@@ -95,7 +92,7 @@ for cores in 1 2; do
 	client $cores 20000
 	lab_expect_ab "$LAB_LOGS/out.txt" 20000
 	packets 6
-	lab_say "$cores cores a side: $(figure pkts_per_conn) packets a connection"
+	lab_say "$cores cores a side: $(lab_figure pkts_per_conn) packets a connection"
 	client $cores 50000 -k
 	lab_expect_ab "$LAB_LOGS/out.txt" 50000 keepalive
 	lab_say "$cores cores a side, -k: $(grep "^Requests per second" "$LAB_LOGS/out.txt")"
@@ -107,12 +104,12 @@ serve 1 --close after-peer
 client 1 100000 --close first --timewait reuse
 lab_expect_ab "$LAB_LOGS/out.txt" 100000
 packets 7
-ports=$(figure ports_total)
-[ "$(figure tw_entered)" = 100000 ] && [ "$(figure ports_refused)" = 0 ] ||
-	lab_die "TIME_WAIT entered $(figure tw_entered) times, $(figure ports_refused) refused"
-[ $(($(figure tw_now) + $(figure tw_reused_early))) = 100000 ] && [ "$(figure tw_now)" -le "$ports" ] ||
-	lab_die "TIME_WAIT: $(figure tw_now) now, $(figure tw_reused_early) reused"
-lab_say "client first: $(figure pkts_per_conn) packets a connection, $(figure tw_reused_early) tuples reused"
+ports=$(lab_figure ports_total)
+[ "$(lab_figure tw_entered)" = 100000 ] && [ "$(lab_figure ports_refused)" = 0 ] ||
+	lab_die "TIME_WAIT entered $(lab_figure tw_entered) times, $(lab_figure ports_refused) refused"
+[ $(($(lab_figure tw_now) + $(lab_figure tw_reused_early))) = 100000 ] && [ "$(lab_figure tw_now)" -le "$ports" ] ||
+	lab_die "TIME_WAIT: $(lab_figure tw_now) now, $(lab_figure tw_reused_early) reused"
+lab_say "client first: $(lab_figure pkts_per_conn) packets a connection, $(lab_figure tw_reused_early) tuples reused"
 stop $requests
 
 # Strict: a port comes back after a minute only; when the time is over there are as many connections
@@ -122,14 +119,14 @@ timeout 60 "$CORQ" ab --name "$name-c" --dev "memif:client,$tmp/sock" --ip 10.0.
 	-q -t 5 -n 100000 -c 100 --close first http://10.0.0.1/ >"$LAB_LOGS/out.txt" 2>"$LAB_LOGS/err.txt" ||
 	lab_die "strict: status $?: $(tail -n 3 "$LAB_LOGS/err.txt")"
 complete=$(awk '/^Complete requests:/ { print $3 }' "$LAB_LOGS/out.txt")
-[ "$complete" = "$ports" ] && [ "$(figure tw_now)" = "$ports" ] && [ "$(figure ports_refused)" -gt 0 ] ||
-	lab_die "strict: $complete requests on $ports ports, $(figure ports_refused) opens refused"
+[ "$complete" = "$ports" ] && [ "$(lab_figure tw_now)" = "$ports" ] && [ "$(lab_figure ports_refused)" -gt 0 ] ||
+	lab_die "strict: $complete requests on $ports ports, $(lab_figure ports_refused) opens refused"
 lab_say "client first, strict: $complete connections on $ports ports"
 stop "$ports"
 
-
 status=0
 wait $one || status=$?
+one=""
 [ $status != 0 ] && [ $status != 124 ] || lab_die "one core to two: status $status"
 [ "$(grep -c "memif: no server" "$LAB_LOGS/one.txt")" = 1 ] || lab_die "one core to two: $(cat "$LAB_LOGS/one.txt")"
 kill -INT "$(pgrep -P $two)"
@@ -170,6 +167,7 @@ kill_ab()
 	lab_poll 20 $client works || lab_die "ab does nothing: $(cat "$LAB_LOGS/err.txt")"
 	kill -9 $client 2>/dev/null || lab_die "ab ended before its time: $(cat "$LAB_LOGS/err.txt")"
 	wait $client 2>/dev/null || true
+	client=""
 	kill -0 "$server" 2>/dev/null || lab_die "httpd died with the $1 ($2): $(cat "$LAB_LOGS/server.txt")"
 }
 

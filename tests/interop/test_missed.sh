@@ -55,7 +55,7 @@ missed()
 lab_up
 missed "veth:$LAB_IF_B"
 missed "vdev:net_af_packet0,iface=$LAB_IF_B"
-if python3 -c 'import socket; socket.socket(44, socket.SOCK_RAW)' 2>/dev/null; then
+if lab_has_xdp; then
 	missed "xdp:$LAB_IF_B"
 else
 	lab_say "this kernel has no AF_XDP sockets: xdp was left out"

@@ -32,11 +32,6 @@ load()
 	rate=$(awk '/^Requests per second:/ { printf "%d", $4 }' "$LAB_LOGS/out.txt")
 }
 
-figure()
-{
-	sed -n "s/^$1: //p" "$LAB_LOGS/out.txt"
-}
-
 tries()
 {
 	local try
@@ -61,7 +56,7 @@ paused()
 	local ms=$1 slots=$2 bound=$3 back half
 	shift 3
 	load 3 100000000 "$slots" --pause-ms "$ms" --pause-at 1 "$@"
-	back=$(figure pause_recovery_ms) half=$(figure half_open_peak)
+	back=$(lab_figure pause_recovery_ms) half=$(lab_figure half_open_peak)
 	said="pause of $ms ms, -c $slots $*: $rate a second, back after $back ms, half open $half"
 	[ "$half" -gt 0 ] && [ "$half" -le "$bound" ] || lab_die "$said"
 	[ "$back" != "not within the run" ] && [ "$back" -le 1000 ]
@@ -70,8 +65,8 @@ paused()
 nothing_again()
 {
 	paused "$@" || return 1
-	said="$said, sent again $(figure retransmitted)"
-	[ "$(figure retransmitted)" = 0 ]
+	said="$said, sent again $(lab_figure retransmitted)"
+	[ "$(lab_figure retransmitted)" = 0 ]
 }
 
 # Whether SLOTS bring a tenth more than `last`. Asked twice before it is believed that they do not.

@@ -12,20 +12,23 @@
 # A run sends for 1.5 s at most. Prints the rates. None is checked: they say as much about the machine.
 set -eu
 cd "$(dirname "$0")"
+# shellcheck source=lab.sh
+. ./lab.sh
 
 echo_bin=${PORT_ECHO:-${BUILD_DIR:-../../build}/tests/interop/port_echo}
-[ -x "$echo_bin" ] || { echo "skip: port_echo is not built ($echo_bin)"; exit 77; }
-[ "$(id -u)" = 0 ] || { echo "skip: root only"; exit 77; }
+[ -x "$echo_bin" ] || lab_skip "port_echo is not built ($echo_bin)"
+[ "$(id -u)" = 0 ] || lab_skip "root only"
 
 ns=corq-port-$$
 tmp=$(mktemp -d)
 huge_file=/proc/sys/vm/nr_hugepages
 huge_before=$(cat $huge_file)
-peer=""
+peer="" victim=""
 
 cleanup()
 {
 	[ -z "$peer" ] || kill -9 "$peer" 2>/dev/null || true
+	[ -z "$victim" ] || kill -9 "$victim" 2>/dev/null || true
 	ip netns del $ns 2>/dev/null || true
 	ip netns del $ns-2 2>/dev/null || true
 	[ "$(cat $huge_file)" = "$huge_before" ] || echo "$huge_before" >$huge_file
@@ -47,10 +50,8 @@ left_behind()
 }
 left_behind >"$tmp/left.before"
 
-mapfile -t cpus < <(taskset -pc $$ | sed 's/.*: //' | tr ',' '\n' |
-	awk -F- '{ for (i = $1; i <= ($2 == "" ? $1 : $2); i++) print i }')
-cpu_a=${cpus[0]} cpu_b=${cpus[1]:-${cpus[0]}}
-[ ${#cpus[@]} -ge 2 ] && share="" || share=--share
+lab_pick_cpus
+[ "$LAB_CPU_A" != "$LAB_CPU_B" ] && share="" || share=--share
 pages=""
 
 # one NAME OPTION...: a run in one process
@@ -66,14 +67,9 @@ one()
 peer_start()
 {
 	# shellcheck disable=SC2086
-	ip netns exec $ns taskset -c "$cpu_a" "$echo_bin" $pages --mode echo "$@" >"$tmp/echo.log" 2>&1 &
+	ip netns exec $ns taskset -c "$LAB_CPU_A" "$echo_bin" $pages --mode echo "$@" >"$tmp/echo.log" 2>&1 &
 	peer=$!
-	for _ in $(seq 100); do
-		grep -q queue "$tmp/echo.log" && return 0
-		kill -0 $peer 2>/dev/null || break
-		sleep 0.05
-	done
-	die "the echo side does not start"
+	lab_poll 5 $peer grep -q queue "$tmp/echo.log" || die "the echo side does not start"
 }
 
 peer_stop()
@@ -92,7 +88,7 @@ two()
 	peer_start --dev "$2"
 	shift 3
 	# shellcheck disable=SC2086
-	ip netns exec $ns timeout 60 taskset -c "$cpu_b" "$echo_bin" $pages --for 1500 --dev "$device" "$@" \
+	ip netns exec $ns timeout 60 taskset -c "$LAB_CPU_B" "$echo_bin" $pages --for 1500 --dev "$device" "$@" \
 		>"$tmp/gen.log" 2>&1 || die "$name $pages failed"
 	peer_stop
 	grep -q "out 0" "$tmp/echo.log" || die "$name: the echo side leaks"
@@ -151,27 +147,26 @@ for role in server client; do
 	for i in 1 2 3 4 5; do
 		if [ $role = server ]; then
 			[ $i = 1 ] && peer_start --dev "memif:server,$sock"
-			ip netns exec $ns taskset -c "$cpu_b" "$echo_bin" --no-huge --dev "memif:client,$sock" \
+			ip netns exec $ns taskset -c "$LAB_CPU_B" "$echo_bin" --no-huge --dev "memif:client,$sock" \
 				--count 1000000000 >"$tmp/gen.log" 2>&1 &
 			victim=$!
-			sleep 0.6
+			lab_poll 5 $victim grep -q queue "$tmp/gen.log" || die "the generator does not start ($i)"
 		else
-			ip netns exec $ns taskset -c "$cpu_b" "$echo_bin" --no-huge --mode echo \
+			ip netns exec $ns taskset -c "$LAB_CPU_B" "$echo_bin" --no-huge --mode echo \
 				--dev "memif:server,$sock" >"$tmp/gen.log" 2>&1 &
 			victim=$!
-			for _ in $(seq 100); do
-				[ -S "$sock" ] && grep -q queue "$tmp/gen.log" && break
-				sleep 0.05
-			done
-			ip netns exec $ns taskset -c "$cpu_a" "$echo_bin" --no-huge --dev "memif:client,$sock" \
+			lab_poll 5 $victim grep -q queue "$tmp/gen.log" || die "the echo side does not start ($i)"
+			ip netns exec $ns taskset -c "$LAB_CPU_A" "$echo_bin" --no-huge --dev "memif:client,$sock" \
 				--count 1000000000 >"$tmp/echo.log" 2>&1 &
 			peer=$!
-			sleep 0.6
+			lab_poll 5 $peer grep -q queue "$tmp/echo.log" || die "the generator does not start ($i)"
 		fi
+		sleep 0.2 # of traffic, which has no word of its own
 		kill -9 $victim 2>/dev/null || die "the $other of memif is gone before its time"
 		wait $victim 2>/dev/null || true
-		sleep 0.1
+		victim=""
 		if [ $role = server ]; then
+			sleep 0.1 # a death of its own needs time too
 			kill -0 "$peer" 2>/dev/null || die "the server died with its client ($i)"
 		else
 			status=0
@@ -182,7 +177,7 @@ for role in server client; do
 		fi
 	done
 	if [ $role = server ]; then
-		ip netns exec $ns timeout 60 taskset -c "$cpu_b" "$echo_bin" --no-huge \
+		ip netns exec $ns timeout 60 taskset -c "$LAB_CPU_B" "$echo_bin" --no-huge \
 			--dev "memif:client,$sock" --check --count 100000 >"$tmp/gen.log" 2>&1 ||
 			die "after 5 deaths the server does not serve the next client"
 		peer_stop

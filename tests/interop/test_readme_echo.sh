@@ -38,7 +38,7 @@ lab_in_a timeout 60 python3 - "$LAB_IP_B" <<'PYTHON' || lab_die "echo across vet
 import os, socket, sys, threading, time
 
 sent = os.urandom(3_000_000)
-for attempt in range(100):  # the server may not be up yet
+for attempt in range(100):  # the server may not be up yet, and says nothing when it is
     try:
         s = socket.create_connection((sys.argv[1], 7), timeout=1)
         break

@@ -65,7 +65,7 @@ restarted()
 
 lab_up
 restarted veth
-if python3 -c 'import socket; socket.socket(44, socket.SOCK_RAW)' 2>/dev/null; then
+if lab_has_xdp; then
 	restarted xdp
 else
 	lab_say "this kernel has no AF_XDP sockets: veth only"
