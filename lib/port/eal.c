@@ -13,12 +13,53 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <rte_alarm.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_lcore.h>
 #include <rte_log.h>
 
 #include "port/eal_int.h"
+
+/* ---- end ---- */
+
+struct interrupts {
+	pthread_t thread;
+	sem_t known;
+};
+
+/* An alarm: runs on EAL's interrupt thread. */
+static void
+tell_thread(void *arg)
+{
+	struct interrupts *i = arg;
+
+	i->thread = pthread_self();
+	sem_post(&i->known);
+}
+
+/*
+ * rte_eal_cleanup of 22.11 unmaps EAL's memory and leaves the interrupt thread running, which may
+ * still walk handles that lie in it (memif's sockets do): the process would die of SIGSEGV with all
+ * its work done. So that thread ends first. It is cancelled while it waits, where it holds no lock;
+ * were it to end itself in an alarm, the clean-up would wait for that alarm for ever.
+ */
+static void
+end_eal(void)
+{
+	struct interrupts i;
+
+	sem_init(&i.known, 0, 0);
+	/* no alarm: EAL's memory stays until the process ends */
+	if (rte_eal_alarm_set(1, tell_thread, &i) == 0) {
+		while (sem_wait(&i.known) != 0)
+			;
+		pthread_cancel(i.thread);
+		pthread_join(i.thread, NULL);
+		rte_eal_cleanup();
+	}
+	sem_destroy(&i.known);
+}
 
 /* ---- start ---- */
 
@@ -207,7 +248,7 @@ eal_start(struct corq_eal *eal, const struct corq_eal_conf *conf, char *err, siz
 	corq_clock_init(&eal->clock, from);
 	rc = rc < args->argc - 1 ? not_options(args, rc, err, errlen) : map_cores(eal, err, errlen);
 	if (rc != 0)
-		rte_eal_cleanup();
+		end_eal();
 out:
 	free(args);
 	return rc;
@@ -277,7 +318,7 @@ corq_eal_cleanup(struct corq_eal *eal)
 	for (uint32_t i = 0; i < eal->n_cores; i++)
 		CORQ_ASSERT(!eal->core[i].launched);
 	if (eal->owned)
-		rte_eal_cleanup();
+		end_eal();
 	eal_free(eal);
 }
 
