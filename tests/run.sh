@@ -11,7 +11,8 @@
 #   mutants   each patch of tests/mutants breaks a rule: the scenarios must notice
 #   explore   all interleavings of the handles' code in small (gcc), and planted bugs that it must find
 #   clang     the whole tree with clang, warnings are errors: one test
-#   asan      unit, scenario and sim again under address and undefined sanitizers (clang)
+#   asan      unit, scenario and half the seeds of sim again under address and undefined sanitizers
+#             (clang; --long: all seeds)
 #   tsan      the threaded units under the thread sanitizer (clang)
 #   fuzz      every fuzz target for 30 s, or FUZZ_SECONDS (clang)
 #   --long    the long form of each: CORQ_LONG=1 for the tests, 600 s a fuzz target
@@ -177,9 +178,34 @@ suite_sim()
 	main_build && meson_suite "$build" sim
 }
 
+# The sum of meson's JSON log: scripts, cases of the matrix, what failed of them.
+scenario_sum()
+{
+	python3 - "$1" "$2" <<-'PYTHON'
+		import json, re, sys
+		scripts = cases = bad = 0
+		for line in open(sys.argv[1], encoding="utf-8"):
+		    test = json.loads(line)
+		    name = test["name"].split(" / ")[-1]
+		    found = re.search(r"^matrix: (\d+) cases, (\d+) failed", test.get("stdout") or "", re.M)
+		    if found:
+		        cases, bad = cases + int(found[1]), bad + int(found[2])
+		    elif "/" in name:  # GROUP/NAME
+		        scripts, bad = scripts + 1, bad + (test["result"] != "OK")
+		held = "all held" if bad == 0 and cases else "%d failed" % bad if cases else "no matrix"
+		print("scenario: %d scripts, %d matrix cases, %s in %s s" % (scripts, cases, held, sys.argv[2]))
+	PYTHON
+}
+
 suite_scenario()
 {
-	main_build && meson_suite "$build" scenario
+	local start
+	main_build || return
+	start=$(date +%s%N)
+	meson_suite "$build" scenario
+	[ ! -s "$build/meson-logs/testlog-scenario.json" ] ||
+		scenario_sum "$build/meson-logs/testlog-scenario.json" \
+			"$(awk -v a="$start" -v b="$(date +%s%N)" 'BEGIN { printf "%.1f", (b - a) / 1e9 }')"
 }
 
 suite_clang()
@@ -189,10 +215,11 @@ suite_clang()
 
 suite_asan()
 {
-	local suite
+	local suite less=(--no-suite more-seeds)
+	[ ! "$long" ] || less=()
 	sanitized_build asan address,undefined || return
 	for suite in unit scenario sim; do
-		meson_suite "$build-asan" $suite 5 --no-suite tree
+		meson_suite "$build-asan" $suite 5 --no-suite tree "${less[@]}"
 	done
 }
 
@@ -275,7 +302,7 @@ planted_suite()
 
 suite_mutants()
 {
-	planted_suite mutants
+	main_build && BUILD_DIR=$build planted_suite mutants
 }
 
 # ---- explorer

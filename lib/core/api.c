@@ -68,6 +68,19 @@ corq_listener_close(struct corq_core *core, struct corq_listener *listener)
 	corq_owner_set_listens(&core->owner, port, false);
 }
 
+void
+corq_listener_drain(struct corq_core *core, struct corq_listener *listener)
+{
+	(void)core;
+	corq_tcp_listener_drain(listener);
+}
+
+int
+corq_listener_accept(struct corq_core *core, struct corq_listener *listener, struct corq_conn **out)
+{
+	return corq_tcp_accept(&core->eng, listener, out);
+}
+
 int
 corq_core_connect(
 	struct corq_core *core, const struct corq_connect_opts *opts, struct corq_conn **out)
@@ -149,6 +162,19 @@ corq_conn_shutdown(struct corq_core *core, struct corq_conn *conn)
 	return corq_tcp_shutdown(&core->eng, conn);
 }
 
+int
+corq_conn_shutdown_read(struct corq_core *core, struct corq_conn *conn)
+{
+	(void)core;
+	return corq_tcp_shutdown_read(conn);
+}
+
+void
+corq_conn_close_linger(struct corq_core *core, struct corq_conn *conn, uint64_t ms)
+{
+	corq_tcp_close_linger(&core->eng, conn, ms);
+}
+
 void
 corq_conn_close(struct corq_core *core, struct corq_conn *conn)
 {
@@ -180,6 +206,44 @@ corq_conn_set_linger0(struct corq_conn *conn, bool on)
 		conn->flags |= CORQ_CF_LINGER0;
 	else
 		conn->flags &= ~(uint32_t)CORQ_CF_LINGER0;
+}
+
+void
+corq_conn_set_linger2(struct corq_conn *conn, int seconds)
+{
+	corq_tcp_set_linger2(conn, seconds);
+}
+
+void
+corq_conn_hold(struct corq_conn *conn)
+{
+	conn->held = 1;
+}
+
+ssize_t
+corq_conn_recv(struct corq_core *core, struct corq_conn *conn, void *buf, size_t len)
+{
+	return corq_tcp_recv(&core->eng, conn, buf, len);
+}
+
+ssize_t
+corq_conn_send(struct corq_core *core, struct corq_conn *conn, const void *data, size_t len,
+	unsigned flags)
+{
+	corq_idle_asked(core, conn);
+	return corq_tcp_send(&core->eng, conn, data, len, flags);
+}
+
+int
+corq_conn_error(struct corq_conn *conn)
+{
+	return corq_tcp_take_error(conn);
+}
+
+unsigned
+corq_conn_ready(struct corq_core *core, const struct corq_conn *conn)
+{
+	return corq_tcp_ready(&core->eng, conn);
 }
 
 void

@@ -263,6 +263,7 @@ corq_core_reset_some(struct corq_core *core, uint32_t *from, uint32_t max)
 	struct corq_engine *e = &core->eng;
 	uint32_t n = 0;
 
+	corq_tcp_end_queues(e);
 	for (; *from < e->conns.n_fresh && n < max; ++*from) {
 		struct corq_conn *c = corq_conn_at(e, *from);
 
@@ -280,6 +281,7 @@ corq_core_forget_some(struct corq_core *core, uint32_t *from, uint32_t max)
 	struct corq_engine *e = &core->eng;
 	uint32_t n = 0;
 
+	corq_tcp_end_queues(e);
 	for (; *from < e->conns.n_fresh && n < max; ++*from) {
 		struct corq_conn *c = corq_conn_at(e, *from);
 

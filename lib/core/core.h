@@ -88,7 +88,8 @@ struct corq_core {
 	void *hook_arg;
 	uint64_t hook_at;
 	void *user;
-	struct corq_region *regions; /* of the instance */
+	struct corq_ops twins[CORQ_MAX_OPS]; /* policy.c */
+	struct corq_region *regions;         /* of the instance */
 	uint32_t *n_regions;
 	struct corq_instance *inst;
 	_Atomic uint32_t stop; /* written by any thread, read by the run loop */

@@ -9,6 +9,8 @@
  */
 #include "core/core.h"
 
+#include <errno.h>
+
 static const struct corq_ops no_ops;
 
 static const struct corq_ops *
@@ -67,6 +69,34 @@ tell_sent(struct corq_core *core, struct corq_conn *c)
 	}
 }
 
+static void
+tell_close(struct corq_core *core, struct corq_conn *c)
+{
+	const struct corq_ops *ops = ops_of(&core->eng, c);
+
+	if (core->idle.asked == c)
+		core->idle.asked = NULL;
+	if (ops->on_close && !c->told) {
+		mark_run(&core->eng, c);
+		ops->on_close(core, c, -(int)c->err);
+	}
+	corq_tcp_reap(&core->eng, c);
+}
+
+/* The linger time of a closed connection is over before its end: the program hears of it now, what
+ * is queued goes on leaving. */
+static void
+tell_lingered(struct corq_core *core, struct corq_conn *c)
+{
+	const struct corq_ops *ops = ops_of(&core->eng, c);
+
+	if (ops->on_close) {
+		mark_run(&core->eng, c);
+		ops->on_close(core, c, -EINPROGRESS);
+	}
+	corq_tcp_told(&core->eng, c);
+}
+
 /* Not when a callback of this step has set another deadline, or none. */
 static void
 tell_timer(struct corq_core *core, struct corq_conn *c)
@@ -75,6 +105,8 @@ tell_timer(struct corq_core *core, struct corq_conn *c)
 	bool wanted = c->ev & CORQ_EV_TIMER;
 
 	c->ev &= (uint16_t)~CORQ_EV_TIMER;
+	if (wanted && (c->flags & CORQ_CF_ORPHAN) && !(c->ev & CORQ_EV_CLOSE) && !c->told)
+		tell_lingered(core, c);
 	if (!wanted || silent(c))
 		return;
 	ops = ops_of(&core->eng, c);
@@ -85,17 +117,16 @@ tell_timer(struct corq_core *core, struct corq_conn *c)
 }
 
 static void
-tell_close(struct corq_core *core, struct corq_conn *c)
+tell_end(struct corq_core *core, struct corq_conn *c)
 {
 	const struct corq_ops *ops = ops_of(&core->eng, c);
 
 	if (core->idle.asked == c)
 		core->idle.asked = NULL;
-	if (ops->on_close) {
+	if (ops->on_end) {
 		mark_run(&core->eng, c);
-		ops->on_close(core, c, -(int)c->err);
+		ops->on_end(core, c, -(int)c->err);
 	}
-	corq_tcp_reap(&core->eng, c);
 }
 
 static void
@@ -118,8 +149,26 @@ tell(struct corq_core *core, struct corq_conn *c, uint16_t ev)
 		tell_sent(core, c);
 	if (ev & CORQ_EV_TIMER)
 		tell_timer(core, c);
+	if ((ev & CORQ_EV_END) && !silent(c))
+		tell_end(core, c);
 	if (ev & CORQ_EV_CLOSE)
 		tell_close(core, c);
+}
+
+/* Listeners whose queues stopped being empty. */
+static void
+tell_acceptable(struct corq_core *core)
+{
+	struct corq_engine *e = &core->eng;
+
+	while (e->acceptable) {
+		unsigned i = (unsigned)__builtin_ctzll(e->acceptable);
+		struct corq_listener *l = &e->listeners[i];
+
+		e->acceptable &= e->acceptable - 1;
+		if (l->used && l->opts.on_acceptable)
+			l->opts.on_acceptable(core, l);
+	}
 }
 
 static void
@@ -142,6 +191,8 @@ corq_core_events(struct corq_core *core)
 	struct corq_engine *e = &core->eng;
 	unsigned n = 0;
 
+	if (CORQ_UNLIKELY(e->acceptable))
+		tell_acceptable(core);
 	while (n < CORQ_EVENT_BUDGET) {
 		uint16_t ev;
 		uint32_t idx = corq_tcp_next_event(e, &ev);

@@ -60,4 +60,19 @@ corq_seg_seqlen(const struct corq_seg *s)
 	return s->len + !!(s->flags & CORQ_TH_SYN) + !!(s->flags & CORQ_TH_FIN);
 }
 
+/* RFC 9293 3.10.7.4, first step, with two allowances: at RCV.NXT a closed window still lets ACK,
+ * RST and a bare FIN pass, and what is empty and no RST may stand right at the window's edge (a
+ * peer whose bytes were lost on the way acknowledges from there). */
+static inline bool
+corq_seg_in_window(const struct corq_seg *s, uint32_t rcv_nxt, uint32_t wnd)
+{
+	uint32_t off = s->seq - rcv_nxt, n = corq_seg_seqlen(s);
+
+	if (off == 0)
+		return true;
+	if (n == 0)
+		return off < wnd || (off == wnd && !(s->flags & CORQ_TH_RST));
+	return off < wnd || (n > 1 && off + n - 1 < wnd);
+}
+
 #endif

@@ -65,7 +65,6 @@ new_ack(struct corq_engine *e, struct corq_conn *c, const struct corq_seg *seg,
 	if (w->cur_chunk != CORQ_NONE && corq_seq_lt(w->cur_seq, c->snd_una))
 		w->cur_chunk = CORQ_NONE;
 	c->backoff = 0;
-	c->flags &= ~(uint32_t)CORQ_CF_MORE; /* an ACK lets a MORE tail go; cork holds on */
 	w->rtx_since = 0;
 	corq_recovery_on_ack(e, c, w, acked);
 	if (w->tx_head == CORQ_NONE) /* RFC 6298 5.2 */
@@ -101,18 +100,35 @@ take_window(struct corq_engine *e, struct corq_conn *c, const struct corq_seg *s
 	return changed;
 }
 
-/* A probe was answered or the window opened: persist starts over (output decides anew). An orphan
- * must open its window for that. */
+/* The window opened, after it had shrunk over what is in flight: that goes on without the long
+ * wait. The wait only ever becomes shorter, so nobody can push it ahead of himself. */
+static void
+hurry(struct corq_engine *e, struct corq_conn *c, struct corq_work *w)
+{
+	uint32_t us = corq_conn_rto_us(e, c);
+
+	if (corq_seq_lt(e->now_tick + corq_us_to_ticks(us), w->rtx_at))
+		corq_timer_rtx(e, c, w, CORQ_RTX_RTO, us);
+}
+
+/* A probe was answered or the window opened: persist starts over (output decides anew). Of an
+ * orphan the counts of R2 run until something is acknowledged (new_ack): else a peer that opens its
+ * window and takes nothing would keep it for ever. */
 static void
 probe_answered(struct corq_engine *e, struct corq_conn *c, struct corq_work *w)
 {
-	if (c->snd_wnd != 0 || !(c->flags & CORQ_CF_ORPHAN))
+	bool in_flight = w->rtx_kind == CORQ_RTX_RTO;
+	uint8_t retries = c->backoff;
+
+	if (!(c->flags & CORQ_CF_ORPHAN))
 		w->rtx_since = 0;
-	if (c->snd_wnd == 0 || c->backoff == 0)
+	if (c->snd_wnd == 0 || retries == 0)
 		return;
 	c->backoff = 0;
-	if (w->rtx_kind == CORQ_RTX_RTO) /* it had shrunk over what is in flight */
-		corq_timer_rtx(e, c, w, CORQ_RTX_RTO, corq_conn_rto_us(e, c));
+	if (in_flight)
+		hurry(e, c, w);
+	if (in_flight && (c->flags & CORQ_CF_ORPHAN))
+		c->backoff = retries;
 }
 
 void
@@ -124,6 +140,10 @@ corq_ack_input(struct corq_engine *e, struct corq_conn *c, const struct corq_seg
 
 	res->fin_acked = false;
 	wnd_changed = take_window(e, c, seg);
+	if (c->flags & CORQ_CF_MORE) { /* any ACK lets a MORE tail go; cork holds on */
+		c->flags &= ~(uint32_t)CORQ_CF_MORE;
+		corq_conn_mark_send(e, c);
+	}
 	if (corq_seq_gt(seg->ack, c->snd_una)) {
 		new_ack(e, c, seg, res);
 		corq_conn_mark_send(e, c);

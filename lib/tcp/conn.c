@@ -5,13 +5,17 @@
  * A connection ends in two steps. corq_conn_end takes its tuple, timers and send queue away and
  * marks EV_CLOSE; after the program's on_close returned, corq_tcp_reap frees handle and memory,
  * which is used again from the next turn on. One that still stands in a sender queue is a zombie
- * until the queue lets go of it. One thread, the core's.
+ * until the queue lets go of it. A held one (sock.c) stays between the two until the program closes
+ * it. One thread, the core's.
  */
 #include "tcp/internal.h"
 #include "tcp/rcvq.h"
 #include "tcp/reasm.h"
 
 #include <errno.h>
+
+#define SLOT_MASK ((1u << CORQ_H_SLOT_BITS) - 1)
+_Static_assert(CORQ_H_SLOT_BITS == 26, "the width of corq_conn.slot");
 
 static void
 conn_reset_fields(struct corq_conn *c, const struct corq_key *key, uint32_t laddr_idx)
@@ -45,7 +49,7 @@ corq_conn_new(struct corq_engine *e, const struct corq_key *key, uint64_t hash, 
 		*err = EMFILE;
 		goto undo_conn;
 	}
-	corq_conn_at(e, idx)->slot = corq_h_slot(h);
+	corq_conn_at(e, idx)->slot = corq_h_slot(h) & SLOT_MASK;
 	if (corq_table_insert(&e->table, hash, idx) < 0)
 		goto undo_handle;
 	e->changes++;
@@ -101,9 +105,10 @@ corq_conn_detach(struct corq_engine *e, struct corq_conn *c)
 	c->flags |= CORQ_CF_DETACHED;
 	corq_table_remove(&e->table, corq_conn_hash(e, c), corq_conn_idx(e, c));
 	e->changes++;
+	if (!(c->flags & CORQ_CF_PASSIVE))
+		corq_isn_leave_off(&e->isn, c->ts_off, c->snd_nxt, e->now_ns);
 	if (c->flags & CORQ_CF_PORT_HELD) {
 		c->flags &= ~CORQ_CF_PORT_HELD;
-		corq_isn_leave_off(&e->isn, c->ts_off, c->snd_nxt, e->now_ns);
 		corq_ports_give(&e->ports, &c->raddr, c->rport, c->laddr_idx, false);
 	}
 }
@@ -174,6 +179,8 @@ corq_conn_end(struct corq_engine *e, struct corq_conn *c, int err)
 
 	if (c->ev & CORQ_EV_CLOSE)
 		return;
+	if (c->held && c->err) /* it had ended, and the program closes without having asked why */
+		c->failed = 1;
 	corq_conn_detach(e, c);
 	corq_splice_end(e, c);
 	c->state = CORQ_CLOSED;
@@ -190,24 +197,43 @@ corq_conn_end(struct corq_engine *e, struct corq_conn *c, int err)
 	}
 	c->acks_owed = 0;
 	c->flags &= ~(uint32_t)(CORQ_CF_ACK_NOW | CORQ_CF_ACK_DELAY | CORQ_CF_WND_UPDATE);
+	if (c->held && !(c->flags & CORQ_CF_ORPHAN)) {
+		corq_conn_event(e, c, CORQ_EV_END); /* on_close waits for the program's close */
+		return;
+	}
 	/* What else was marked for an orphan has no reader any more. */
 	if (c->flags & CORQ_CF_ORPHAN)
 		c->ev = 0;
 	corq_conn_event(e, c, CORQ_EV_CLOSE);
 }
 
+static void
+close_handle(struct corq_engine *e, const struct corq_conn *c)
+{
+	struct corq_slot *slot = &e->handles->slot[c->slot];
+	uint64_t gen = corq_load_relaxed_u64(&slot->word) >> CORQ_H_SLOT_BITS;
+
+	corq_lane_close_deferred(e->lane, gen << CORQ_H_SLOT_BITS | c->slot);
+}
+
+void
+corq_tcp_told(struct corq_engine *e, struct corq_conn *c)
+{
+	c->told = 1;
+	close_handle(e, c);
+}
+
 void
 corq_tcp_reap(struct corq_engine *e, struct corq_conn *c)
 {
 	uint32_t idx = corq_conn_idx(e, c);
-	struct corq_slot *slot = &e->handles->slot[c->slot];
-	uint64_t gen = corq_load_relaxed_u64(&slot->word) >> CORQ_H_SLOT_BITS;
 
 	CORQ_ASSERT(c->state == CORQ_CLOSED && (c->flags & CORQ_CF_DETACHED));
 	corq_rcvq_purge(e, c);
-	corq_lane_close_deferred(e->lane, gen << CORQ_H_SLOT_BITS | c->slot);
+	if (!c->told)
+		close_handle(e, c);
 	e->stats.conn_live--;
-	if (c->err)
+	if (c->err || c->failed)
 		e->stats.conn_failed++;
 	else
 		e->stats.conn_closed++;
@@ -218,10 +244,9 @@ corq_tcp_reap(struct corq_engine *e, struct corq_conn *c)
 	corq_pool_free_deferred(&e->conns, idx);
 }
 
-static void
-fifo_push(struct corq_engine *e, struct corq_fifo *f, uint32_t idx, uint32_t *tail_next)
+void
+corq_fifo_push(struct corq_fifo *f, uint32_t idx, uint32_t *tail_next)
 {
-	(void)e;
 	if (f->tail == CORQ_NONE)
 		f->head = idx;
 	else
@@ -240,7 +265,7 @@ corq_conn_event(struct corq_engine *e, struct corq_conn *c, uint16_t ev)
 		return;
 	c->flags |= CORQ_CF_IN_EVENTS;
 	c->ev_next = CORQ_NONE;
-	fifo_push(e, &e->events, idx,
+	corq_fifo_push(&e->events, idx,
 		e->events.tail == CORQ_NONE ? NULL : &corq_conn_at(e, e->events.tail)->ev_next);
 }
 
@@ -272,7 +297,7 @@ mark(struct corq_engine *e, struct corq_conn *c, struct corq_fifo *f, uint32_t f
 		return;
 	c->flags |= flag;
 	c->send_next = CORQ_NONE;
-	fifo_push(e, f, corq_conn_idx(e, c),
+	corq_fifo_push(f, corq_conn_idx(e, c),
 		f->tail == CORQ_NONE ? NULL : &corq_conn_at(e, f->tail)->send_next);
 }
 

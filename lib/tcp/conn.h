@@ -59,6 +59,11 @@ enum corq_conn_flag {
 	CORQ_CF_ZOMBIE = 1u << 27,  /* reaped while in a sender queue: freed when taken from it */
 };
 
+/* The top four bits: LINGER2. 0 the engine's time; 1 to 6 the class of record.h, counted from 1; 15
+ * RST at close. */
+#define CORQ_CF_LINGER2_SHIFT 28
+#define CORQ_LINGER2_RST      15
+
 /* corq_conn.ev: what step 6 calls, in this order. */
 enum corq_conn_event {
 	CORQ_EV_OPEN = 1u << 0,
@@ -67,6 +72,7 @@ enum corq_conn_event {
 	CORQ_EV_SENT = 1u << 3,
 	CORQ_EV_TIMER = 1u << 4,
 	CORQ_EV_CLOSE = 1u << 5,
+	CORQ_EV_END = 1u << 6, /* a held connection ended; told before CLOSE */
 };
 
 struct corq_conn {
@@ -106,7 +112,13 @@ struct corq_conn {
 	void *user;
 	uint32_t rcvq_head, rcvq_tail; /* chunks received in order, not consumed */
 	uint32_t rcvq_bytes;
-	uint32_t slot; /* handle's slot */
+	uint32_t slot : 26;     /* handle's slot */
+	uint32_t rd_shut : 1;   /* the program shut the receiving side down */
+	uint32_t told : 1;      /* on_close is not called (again): only memory goes */
+	uint32_t held : 1;      /* stays after its end until the program closes it (sock.c) */
+	uint32_t failed : 1;    /* its error was taken from a held connection: counted as failed */
+	uint32_t exchanged : 1; /* a byte was written or received, ever */
+	uint32_t : 1;
 	uint32_t send_next, ev_next;
 	uint32_t splice; /* pool index of a struct corq_splice_link, or CORQ_NONE */
 	uint16_t ev;     /* enum corq_conn_event */
@@ -123,6 +135,12 @@ struct corq_conn {
 _Static_assert(sizeof(struct corq_conn) == 192, "three cache lines");
 _Static_assert(offsetof(struct corq_conn, snd_wnd) == 64, "look-up and receive fill line 0");
 _Static_assert(offsetof(struct corq_conn, timer) == 128, "acknowledge and send fill line 1");
+
+static inline unsigned
+corq_conn_linger2(const struct corq_conn *c)
+{
+	return c->flags >> CORQ_CF_LINGER2_SHIFT;
+}
 
 static inline unsigned
 corq_conn_rcv_wscale(const struct corq_conn *c)

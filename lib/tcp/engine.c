@@ -85,10 +85,14 @@ init_records(struct corq_engine *e)
 
 	for (unsigned i = 0; i < CORQ_RC_COUNT; i++)
 		corq_dlist_init(&e->rec_list[i]);
+	e->rec_ahead = CORQ_NONE;
 	e->rec_space = (struct corq_dlist_space){
 		e->records.base, sizeof(struct corq_record), offsetof(struct corq_record, link)};
 	for (unsigned i = CORQ_RC_SYNACK0; i <= CORQ_RC_SYNACK5; i++)
 		e->rec_ticks[i] = init << (i - CORQ_RC_SYNACK0);
+	for (unsigned i = CORQ_RC_FIN_WAIT2_0; i <= CORQ_RC_FIN_WAIT2_5; i++)
+		e->rec_ticks[i] = CORQ_MIN(c->fin_wait2_ticks,
+			corq_us_to_ticks(1000000ull << (i - CORQ_RC_FIN_WAIT2_0)));
 	e->rec_ticks[CORQ_RC_FIN_WAIT2] = c->fin_wait2_ticks;
 	e->rec_ticks[CORQ_RC_TIME_WAIT] = c->tw_ticks;
 	e->rec_max[CORQ_REC_TIME_WAIT] = c->max_time_wait;
@@ -135,7 +139,8 @@ corq_engine_init(struct corq_engine *e, void *mem, const struct corq_tcp_config 
 	corq_dlist_init(&e->dack);
 	e->dack_space =
 		(struct corq_dlist_space){e->works.base, 128, offsetof(struct corq_work, dack)};
-	e->urgent = e->parked = e->send = e->events = (struct corq_fifo){CORQ_NONE, CORQ_NONE, 0};
+	e->urgent = e->parked = e->send = e->events = e->doomed =
+		(struct corq_fifo){CORQ_NONE, CORQ_NONE, 0};
 	e->release_head = CORQ_NONE;
 	e->in_val = CORQ_NONE;
 	e->last_neigh = CORQ_NEIGH_NONE;

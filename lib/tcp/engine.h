@@ -11,11 +11,13 @@
  * Rooms of lib/tcp:
  *   conn.h record.h chunk.h   what is kept          input.c    RFC 9293 3.10.7, step by step
  *   ack.c                     the ACK field, RTT    recovery.c NewReno, RTO (RFC 6298, 6582)
- *   reasm.c                   out-of-order bytes    passive.c  half-open records, listeners
+ *   reasm.c                   out-of-order bytes    passive.c  half-open records
+ *   listen.c                  listeners, queues     sock.c     recv, send, ... as sockets mean them
  *   timewait.c                TIME_WAIT, FIN_WAIT_2 output.c   what may leave now
  *   build.c                   frames                cork.h     the one decision of output
- *   timer.c                   deadlines             verbs.c    open, write, shutdown, close, ...
+ *   timer.c                   deadlines             verbs.c    write, shutdown, close, ...
  *   ports.c isn.c             numbers               reply.c    stateless answers
+ *   connect.c                 active opens
  */
 #ifndef CORQ_TCP_ENGINE_H
 #define CORQ_TCP_ENGINE_H
@@ -76,10 +78,18 @@ struct corq_range {
 	uint8_t connect;   /* our own connects may use it */
 };
 
+struct corq_fifo { /* singly linked through send_next or ev_next */
+	uint32_t head, tail, n;
+};
+
 struct corq_listener {
 	struct corq_listen_opts opts; /* as given */
 	uint32_t n_half_open, max_half_open;
+	struct corq_fifo queue; /* children that wait for accept, through ev_next (listen.c) */
+	uint32_t max_queue;
 	uint8_t used, any_addr;
+	uint8_t draining; /* no new SYN is taken */
+	uint8_t defer;    /* SYN-ACK waits for which a bare third ACK is not enough */
 	uint16_t ops;
 };
 
@@ -101,10 +111,6 @@ struct corq_route {
 	struct corq_addr net, mask; /* net is masked */
 	bool has_gw;
 	struct corq_addr gw;
-};
-
-struct corq_fifo { /* singly linked through send_next or ev_next */
-	uint32_t head, tail, n;
 };
 
 /* Frames to give back at the end of the turn, and borrowed bytes to release. */
@@ -138,6 +144,8 @@ struct corq_engine {
 	struct corq_dlist_space rec_space;
 	uint32_t rec_ticks[CORQ_RC_COUNT];
 	uint32_t rec_n[CORQ_REC_KIND_COUNT], rec_max[CORQ_REC_KIND_COUNT];
+	uint32_t rec_ahead, rec_ahead_n; /* record.c: the TIME_WAIT record fetched last, and how
+					    many stand before it (about) */
 
 	/* sender queues (step 7 of the turn) */
 	struct corq_fifo urgent; /* connections with a SYN to send */
@@ -155,7 +163,9 @@ struct corq_engine {
 	unsigned n_ranges;
 	uint32_t n_addrs, next_laddr;
 	struct corq_listener listeners[CORQ_MAX_LISTENERS];
-	unsigned n_listeners; /* one past the last used place */
+	unsigned n_listeners;    /* one past the last used place */
+	uint64_t acceptable;     /* bit per listener: its queue stopped being empty in this turn */
+	struct corq_fifo doomed; /* children of closed listeners: reset a few a turn */
 	const struct corq_ops *ops[CORQ_MAX_OPS];
 	unsigned n_ops;
 	uint64_t ops_ran; /* bit per ops table: a callback ran in this turn (on_batch_end) */
@@ -234,6 +244,10 @@ bool corq_tcp_wants_build(const struct corq_engine *e);
 int corq_tcp_listen(
 	struct corq_engine *e, const struct corq_listen_opts *o, struct corq_listener **out);
 void corq_tcp_unlisten(struct corq_engine *e, struct corq_listener *l);
+void corq_tcp_listener_drain(struct corq_listener *l);
+int corq_tcp_accept(struct corq_engine *e, struct corq_listener *l, struct corq_conn **out);
+/* Closes the listeners that have queues, and resets what waited there: for a core that stops. */
+void corq_tcp_end_queues(struct corq_engine *e);
 int corq_tcp_connect(
 	struct corq_engine *e, const struct corq_connect_opts *o, struct corq_conn **out);
 ssize_t corq_tcp_write(
@@ -249,12 +263,22 @@ int corq_tcp_splice(struct corq_engine *e, struct corq_conn *from, struct corq_c
 bool corq_tcp_spliced(struct corq_engine *e, const struct corq_conn *from);
 void corq_splice_pull(struct corq_engine *e, struct corq_conn *from);
 int corq_tcp_shutdown(struct corq_engine *e, struct corq_conn *c);
+int corq_tcp_shutdown_read(struct corq_conn *c);
 void corq_tcp_close(struct corq_engine *e, struct corq_conn *c);
+void corq_tcp_close_linger(struct corq_engine *e, struct corq_conn *c, uint64_t ms);
+ssize_t corq_tcp_recv(struct corq_engine *e, struct corq_conn *c, void *buf, size_t len);
+ssize_t corq_tcp_send(
+	struct corq_engine *e, struct corq_conn *c, const void *data, size_t len, unsigned flags);
+int corq_tcp_take_error(struct corq_conn *c);
+unsigned corq_tcp_ready(const struct corq_engine *e, const struct corq_conn *c);
 void corq_tcp_abort(struct corq_engine *e, struct corq_conn *c);
 /* The end without a word to the peer: for a core that stops. */
 void corq_tcp_forget(struct corq_engine *e, struct corq_conn *c);
 void corq_tcp_set_cork(struct corq_engine *e, struct corq_conn *c, bool on);
 void corq_tcp_set_nodelay(struct corq_engine *e, struct corq_conn *c, bool on);
+/* How long the orphan may wait in FIN_WAIT_2: seconds, rounded up to a class (record.h); 0 the
+ * engine's time; below 0 close sends RST (LINGER2). */
+void corq_tcp_set_linger2(struct corq_conn *c, int seconds);
 void corq_tcp_set_deadline(struct corq_engine *e, struct corq_conn *c, uint64_t at_ns);
 void corq_tcp_get_info(struct corq_engine *e, const struct corq_conn *c, struct corq_conn_info *i);
 /* A lower MTU towards the peer (path MTU, or the program's word): what is queued is cut anew. */
@@ -263,6 +287,8 @@ void corq_tcp_set_mss(struct corq_engine *e, struct corq_conn *c, uint16_t mss);
 /* ---- events, for core/events.c ---- */
 /* Takes the next connection with events, CORQ_NONE when there is none; its bits into *ev. */
 uint32_t corq_tcp_next_event(struct corq_engine *e, uint16_t *ev);
+/* on_close is called before the end (lingering): the program's handle goes, the rest lives on. */
+void corq_tcp_told(struct corq_engine *e, struct corq_conn *c);
 /* After on_close returned: the connection's memory goes (usable from the next turn on). */
 void corq_tcp_reap(struct corq_engine *e, struct corq_conn *c);
 /* A borrowed part's frame is done (from port->released). */

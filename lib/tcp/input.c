@@ -67,6 +67,7 @@ update_ts_recent(struct corq_engine *e, struct corq_conn *c, const struct corq_s
 static void
 owe_ack_data(struct corq_conn *c, uint32_t len)
 {
+	c->exchanged = 1;
 	if (len > c->rcv_mss)
 		c->rcv_mss = (uint16_t)CORQ_MIN(len, UINT16_MAX);
 	if (c->rcv_nxt - c->last_ack_sent >= 2u * c->rcv_mss)
@@ -223,8 +224,8 @@ step_paws(struct corq_engine *e, struct corq_conn *c, const struct corq_seg *seg
 {
 	if (!(c->flags & CORQ_CF_TS) || (seg->flags & CORQ_TH_RST))
 		return GO;
-	if (!(seg->opts & CORQ_OPT_TS))
-		return CORQ_R_TCP_NO_TS;
+	if (!(seg->opts & CORQ_OPT_TS)) /* a SYN is challenged whatever it brings (RFC 5961 4.2) */
+		return seg->flags & CORQ_TH_SYN ? GO : CORQ_R_TCP_NO_TS;
 	if (!corq_seq_lt(seg->tsval, c->ts_recent))
 		return GO;
 	if ((uint16_t)((e->now_ns >> 36) - c->ts_age) > TS_AGE_MAX) {
@@ -240,7 +241,7 @@ static void
 strip_known_syn(struct corq_engine *e, struct corq_conn *c, struct corq_seg *seg)
 {
 	if (c->state != CORQ_SYN_RCVD || !(seg->flags & CORQ_TH_SYN) ||
-		seg->seq + 1 != c->rcv_nxt || !(seg->flags & CORQ_TH_ACK))
+		seg->seq + 1 != c->rcv_nxt || !(seg->flags & CORQ_TH_ACK) || seg->ack != c->snd_nxt)
 		return;
 	seg->flags &= (uint8_t)~CORQ_TH_SYN;
 	seg->seq++;
@@ -248,28 +249,11 @@ strip_known_syn(struct corq_engine *e, struct corq_conn *c, struct corq_seg *seg
 	corq_conn_mark_send(e, c);
 }
 
-/* RFC 9293 3.10.7.4, first step, with two allowances: at RCV.NXT a closed window still lets ACK,
- * RST and a bare FIN pass, and an empty segment may stand right at the window's edge (a peer that
- * has filled the window acknowledges from there). */
-static bool
-seg_acceptable(const struct corq_conn *c, const struct corq_seg *seg)
-{
-	uint32_t wnd = c->rcv_adv - c->rcv_nxt;
-	uint32_t off = seg->seq - c->rcv_nxt;
-	uint32_t n = corq_seg_seqlen(seg);
-
-	if (off == 0)
-		return true;
-	if (n == 0)
-		return off <= wnd;
-	return off < wnd || (n > 1 && off + n - 1 < wnd);
-}
-
 /* First: is any of it inside the window? */
 static enum corq_reason
 step_sequence(struct corq_engine *e, struct corq_conn *c, const struct corq_seg *seg)
 {
-	if (seg_acceptable(c, seg))
+	if (corq_seg_in_window(seg, c->rcv_nxt, c->rcv_adv - c->rcv_nxt))
 		return GO;
 	if (seg->flags & CORQ_TH_RST)
 		return CORQ_R_TCP_RST_OUT_OF_WINDOW;
@@ -330,7 +314,7 @@ fin_acked(struct corq_engine *e, struct corq_conn *c)
 		corq_time_wait_enter(e, c);
 		return CORQ_R_NONE;
 	case CORQ_LAST_ACK:
-		if (c->flags & CORQ_CF_ORPHAN) {
+		if ((c->flags & CORQ_CF_ORPHAN) || c->held) {
 			corq_conn_end(e, c, 0);
 		} else { /* half-closed by shutdown only: bytes may be unread, the program closes */
 			corq_conn_detach(e, c);
@@ -381,17 +365,20 @@ step_ack(struct corq_engine *e, struct corq_conn *c, const struct corq_seg *seg)
 		return CORQ_R_TCP_ACK_TOO_NEW;
 	}
 	/* RFC 5961 5.2: older than anything in flight could be. */
-	if (corq_seq_lt(seg->ack, c->snd_una - ((uint32_t)c->max_wnd << corq_conn_snd_wscale(c))))
+	if (corq_seq_lt(seg->ack, c->snd_una - ((uint32_t)c->max_wnd << corq_conn_snd_wscale(c)))) {
+		owe_ack_limited(e, c, seg);
 		return CORQ_R_TCP_ACK_TOO_OLD;
+	}
 	corq_ack_input(e, c, seg, &res);
 	return res.fin_acked ? fin_acked(e, c) : GO;
 }
 
-/* Data for a program that closed: the peer must learn that nobody reads (SEMANTICS B.2, C9). */
+/* Data for a program that closed, or that shut both directions down: the peer must learn that
+ * nobody reads (SEMANTICS B.2, C9). */
 static bool
 nobody_reads(const struct corq_conn *c, const struct corq_seg *seg)
 {
-	return (c->flags & CORQ_CF_ORPHAN) && seg->len &&
+	return ((c->flags & CORQ_CF_ORPHAN) || c->rd_shut) && seg->len &&
 	       (c->state == CORQ_FIN_WAIT_1 || c->state == CORQ_FIN_WAIT_2) &&
 	       corq_seq_gt(seg->seq + seg->len, c->rcv_nxt);
 }
@@ -405,8 +392,6 @@ step_text(struct corq_engine *e, struct corq_conn *c, struct corq_seg *seg, uint
 
 	if (len == 0)
 		return CORQ_R_NONE;
-	if (c->flags & CORQ_CF_PEER_FIN)
-		return CORQ_R_TCP_DATA_AFTER_FIN;
 	if (seq == c->rcv_nxt)
 		return queue_in_order(e, c, seg, skip, len);
 	return queue_out_of_order(e, c, seg, skip, len);
@@ -474,10 +459,12 @@ steps_text_fin(struct corq_engine *e, struct corq_conn *c, struct corq_seg *seg)
 		corq_conn_drop_work(e, c);
 		return CORQ_R_TCP_DUPLICATE;
 	}
+	if (len > 0 && (c->flags & CORQ_CF_PEER_FIN))
+		return CORQ_R_TCP_DATA_AFTER_FIN;
 	if (len > room) { /* beyond the right edge: cut, and so is the FIN */
 		len = room;
 		fin = false;
-		owe_ack_each(c);
+		c->flags |= CORQ_CF_ACK_NOW;
 		corq_conn_mark_send(e, c);
 	}
 	rc = step_text(e, c, seg, skip, len);
@@ -504,7 +491,9 @@ input_synchronised(struct corq_engine *e, struct corq_conn *c, struct corq_seg *
 		return rc;
 	if (CORQ_UNLIKELY(nobody_reads(c, seg))) {
 		corq_reply_conn(e, c, CORQ_TH_RST, seg->ack);
-		corq_conn_end(e, c, ECONNABORTED);
+		/* A held connection: read says 0, write EPIPE; no error is due, it was asked for.
+		 */
+		corq_conn_end(e, c, c->held && !(c->flags & CORQ_CF_ORPHAN) ? 0 : ECONNABORTED);
 		return CORQ_R_TCP_DATA_AFTER_CLOSE;
 	}
 	rc = steps_text_fin(e, c, seg);

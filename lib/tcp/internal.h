@@ -111,8 +111,16 @@ corq_txrec_at(struct corq_engine *e, uint32_t idx)
 	return corq_pool_at(&e->txrecs, idx);
 }
 
-/* ---- passive.c: listeners and half-open records ---- */
+/* ---- listen.c: listeners and their queues ---- */
 struct corq_listener *corq_listener_find(struct corq_engine *e, const struct corq_key *key);
+/* Whether no further connection may complete. */
+bool corq_listener_full(const struct corq_listener *l);
+/* A child of a listener with a queue: waits there, nothing is told of it until accept. */
+void corq_listener_enqueue(struct corq_engine *e, struct corq_listener *l, struct corq_conn *c);
+/* Resets children of closed listeners, at most max; how many. */
+uint32_t corq_doomed_reset(struct corq_engine *e, uint32_t max);
+
+/* ---- passive.c: half-open records ---- */
 enum corq_reason corq_listen_input(struct corq_engine *e, struct corq_listener *l,
 	struct corq_seg *seg, const struct corq_key *key, uint32_t min_isn);
 enum corq_reason corq_half_open_input(
@@ -130,14 +138,20 @@ enum corq_reason corq_fin_wait2_input(
 void corq_time_wait_enter(struct corq_engine *e, struct corq_conn *c);
 /* An orphan in FIN_WAIT_2 becomes a record; false when it must stay (no record to be had). */
 bool corq_fin_wait2_enter(struct corq_engine *e, struct corq_conn *c);
-/* Records: allocation at a kind's bound evicts its oldest; the caller fills and inserts. */
+/* Whether our connect may take over a waiting tuple (reuse, lab); then *isn_above: its SND.NXT. */
+bool corq_time_wait_reuse(struct corq_engine *e, uint32_t rec, uint32_t *isn_above);
+
+/* ---- record.c: what all records share ---- */
+/* Allocation at a kind's bound evicts its oldest; the caller fills and inserts. */
 uint32_t corq_record_new(struct corq_engine *e, enum corq_record_kind kind);
 void corq_record_free(struct corq_engine *e, uint32_t rec);
 void corq_record_start(struct corq_engine *e, uint32_t rec, enum corq_record_class cls);
 void corq_record_key(
 	const struct corq_engine *e, const struct corq_record *r, struct corq_key *key);
-/* A local connect takes over a waiting tuple (reuse, lab); *isn_above: its SND.NXT. */
-bool corq_time_wait_reuse(struct corq_engine *e, uint32_t rec, uint32_t *isn_above);
+/* Makes room at a kind's bound: its oldest goes, counted. */
+void corq_record_evict(struct corq_engine *e, enum corq_record_kind kind);
+void corq_record_set_kind(struct corq_engine *e, struct corq_record *r, enum corq_record_kind kind);
+/* Frees what is due, or asks SYN-ACKs again; at most `budget`. */
 uint32_t corq_record_timers(struct corq_engine *e, uint32_t budget);
 
 /* ---- output.c, build.c ---- */
@@ -197,7 +211,14 @@ corq_us_to_ticks(uint64_t us)
 	return t > INT32_MAX ? INT32_MAX : (uint32_t)t;
 }
 
-/* ---- verbs.c, splice.c ---- */
+/* ---- conn.c: lists of connections ---- */
+/* Appends idx; *tail_next: the link of the connection that is last now (unused when empty). */
+void corq_fifo_push(struct corq_fifo *f, uint32_t idx, uint32_t *tail_next);
+
+/* ---- connect.c, verbs.c, splice.c ---- */
+/* Bytes that the send buffer still takes; 0, -ENOTCONN or -EPIPE. */
+uint32_t corq_send_room(const struct corq_engine *e, const struct corq_conn *c);
+int corq_conn_writable(const struct corq_conn *c);
 /* The next local address for a connect to raddr, in turn; CORQ_NONE when there is none. */
 uint32_t corq_connect_addr(struct corq_engine *e, const struct corq_addr *raddr);
 /* Links a chunk to the end of the send queue; snd_end is the caller's. */

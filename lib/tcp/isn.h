@@ -46,5 +46,11 @@ void corq_isn_leave(
 	struct corq_isn *isn, const struct corq_key *key, uint32_t snd_nxt, uint64_t now_ns);
 /* The same for a tuple whose offset is known: no hash. */
 void corq_isn_leave_off(struct corq_isn *isn, uint32_t ts_off, uint32_t snd_nxt, uint64_t now_ns);
+/* Fetches the line that corq_isn_leave_off of this offset will write. */
+static inline void
+corq_isn_prefetch(const struct corq_isn *isn, uint32_t ts_off)
+{
+	CORQ_PREFETCH_W(&isn->cache[ts_off & isn->mask]);
+}
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * passive.c - listeners, and connections that are half open: a SYN came, our SYN-ACK left.
+ * passive.c - connections that are half open: a SYN came, our SYN-ACK left.
  *
  * A half-open connection is a 64-byte record, not a tcb: a flood of SYNs costs 64 bytes each up to
  * a bound, at which the oldest half-open record gives way (counted). The third ACK makes the tcb,
@@ -14,83 +14,14 @@
  *   another ACK                              RST with SEQ = that ACK; the record stays
  *   RST exactly at RCV.NXT                   record goes (back to LISTEN)
  *   listener closed                          records go silently at once
+ *   listener drains                          as before: half-open ones may complete
+ *   ACK, accept queue full                   dropped, the SYN-ACK comes again; RST if so asked
+ *   bare ACK, DEFER_ACCEPT                   waits for data: no SYN-ACK until the time is over,
+ * then one more, and a bare ACK completes
  */
 #include "tcp/internal.h"
 
 #include <errno.h>
-
-static bool
-is_any(const struct corq_addr *a)
-{
-	return (a->q[0] | a->q[1]) == 0;
-}
-
-/* Bounded by CORQ_MAX_LISTENERS; an exact address wins over any. */
-struct corq_listener *
-corq_listener_find(struct corq_engine *e, const struct corq_key *key)
-{
-	struct corq_listener *any = NULL;
-
-	for (unsigned i = 0; i < e->n_listeners; i++) {
-		struct corq_listener *l = &e->listeners[i];
-
-		if (!l->used || l->opts.port != key->lport)
-			continue;
-		if (l->any_addr)
-			any = l;
-		else if (corq_addr_eq(&l->opts.addr, &key->laddr))
-			return l;
-	}
-	return any;
-}
-
-int
-corq_tcp_listen(struct corq_engine *e, const struct corq_listen_opts *o, struct corq_listener **out)
-{
-	struct corq_listener *l = NULL;
-	bool any = is_any(&o->addr);
-
-	if (o->port == 0)
-		return -EINVAL;
-	if (!any && corq_engine_laddr(e, &o->addr) == CORQ_NONE)
-		return -EADDRNOTAVAIL;
-	for (unsigned i = 0; i < CORQ_MAX_LISTENERS; i++) {
-		struct corq_listener *x = &e->listeners[i];
-
-		if (!x->used)
-			l = l ? l : x;
-		else if (x->opts.port == o->port && x->any_addr == any &&
-			 (any || corq_addr_eq(&x->opts.addr, &o->addr)))
-			return -EADDRINUSE;
-	}
-	if (!l)
-		return -ENOBUFS;
-	*l = (struct corq_listener){.opts = *o,
-		.max_half_open = o->backlog > 0 ? (uint32_t)o->backlog : e->cfg.max_half_open,
-		.used = 1,
-		.any_addr = any,
-		.ops = corq_ops_index(e, o->ops)};
-	e->n_listeners = CORQ_MAX(e->n_listeners, (unsigned)(l - e->listeners) + 1);
-	*out = l;
-	return 0;
-}
-
-void
-corq_tcp_unlisten(struct corq_engine *e, struct corq_listener *l)
-{
-	uint8_t id = (uint8_t)(l - e->listeners);
-
-	l->used = 0; /* the port first: nothing is accepted from here on */
-	for (unsigned c = CORQ_RC_SYNACK0; c <= CORQ_RC_SYNACK5; c++) {
-		uint32_t next, i = e->rec_list[c].head;
-
-		for (; i != CORQ_NONE; i = next) {
-			next = corq_dlist_next(&e->rec_space, i);
-			if (corq_record_at(e, i)->listener == id)
-				corq_record_free(e, i);
-		}
-	}
-}
 
 /* ---- the SYN ---- */
 
@@ -159,6 +90,10 @@ corq_listen_input(struct corq_engine *e, struct corq_listener *l, struct corq_se
 
 	if (shed(e) || laddr == CORQ_NONE)
 		return CORQ_R_TCP_SYN_SHED;
+	if (l->draining)
+		return CORQ_R_TCP_SYN_DRAINED;
+	if (corq_listener_full(l))
+		return CORQ_R_TCP_SYN_BACKLOG;
 	if (l->n_half_open >= l->max_half_open)
 		corq_half_open_evict(e, (uint8_t)(l - e->listeners));
 	idx = corq_record_new(e, CORQ_REC_HALF_OPEN);
@@ -239,7 +174,7 @@ conn_from_record(struct corq_engine *e, struct corq_conn *c, const struct corq_r
 		c->flags |= CORQ_CF_WSCALE;
 	if (r->flags & CORQ_RF_SYNACK_RTX)
 		c->flags |= CORQ_CF_SYN_RTX;
-	else
+	else if (!(r->flags & CORQ_RF_DEFERRED)) /* whose time is the program's */
 		corq_rtt_sample(
 			c, (uint32_t)CORQ_MIN(
 				   ((uint64_t)(e->now_tick - r->stamp) << CORQ_TICK_SHIFT) / 1000,
@@ -261,6 +196,7 @@ static enum corq_reason
 accept_conn(struct corq_engine *e, uint32_t rec, struct corq_seg *seg, const struct corq_key *key)
 {
 	struct corq_record r = *corq_record_at(e, rec);
+	struct corq_listener *l = &e->listeners[r.listener];
 	uint32_t idx;
 	int err;
 
@@ -270,15 +206,37 @@ accept_conn(struct corq_engine *e, uint32_t rec, struct corq_seg *seg, const str
 	corq_record_free(e, rec);
 	e->in_val = idx;
 	conn_from_record(e, corq_conn_at(e, idx), &r, seg);
+	if (l->opts.queue)
+		corq_listener_enqueue(e, l, corq_conn_at(e, idx));
 	corq_conn_established(e, corq_conn_at(e, idx));
 	seg->hint = idx;
 	return corq_input_conn(e, corq_conn_at(e, idx), seg);
 }
 
+/* An ACK of our SYN-ACK: does it make a connection now? */
+static enum corq_reason
+third_ack(struct corq_engine *e, uint32_t rec, struct corq_seg *seg, const struct corq_key *key)
+{
+	struct corq_record *r = corq_record_at(e, rec);
+	const struct corq_listener *l = &e->listeners[r->listener];
+
+	if (r->retries < l->defer && corq_seg_seqlen(seg) == 0) {
+		r->flags |= CORQ_RF_DEFERRED;
+		return CORQ_R_TCP_ACCEPT_DEFERRED;
+	}
+	if (!corq_listener_full(l))
+		return accept_conn(e, rec, seg, key);
+	if (l->opts.abort_on_overflow) {
+		corq_reply_record(e, r, key, CORQ_TH_RST, seg->ack);
+		corq_record_free(e, rec);
+	}
+	return CORQ_R_TCP_ACCEPT_FULL;
+}
+
 static bool
 in_window(const struct corq_engine *e, const struct corq_record *r, const struct corq_seg *seg)
 {
-	return seg->seq - r->rcv_nxt <= CORQ_MIN(e->cfg.rcv_buf, 65535u);
+	return corq_seg_in_window(seg, r->rcv_nxt, CORQ_MIN(e->cfg.rcv_buf, 65535u));
 }
 
 enum corq_reason
@@ -308,8 +266,6 @@ corq_half_open_input(
 		answer_ack(e, r, key);
 		return CORQ_R_TCP_SYN_CHALLENGED;
 	}
-	if (!(seg->flags & CORQ_TH_ACK))
-		return CORQ_R_TCP_NO_ACK_FLAG;
 	if ((r->flags & CORQ_RF_TS) && !(seg->opts & CORQ_OPT_TS))
 		return CORQ_R_TCP_NO_TS;
 	if ((r->flags & CORQ_RF_TS) && corq_seq_lt(seg->tsval, r->ts_recent)) {
@@ -320,11 +276,13 @@ corq_half_open_input(
 		answer_ack(e, r, key);
 		return CORQ_R_TCP_OUT_OF_WINDOW;
 	}
+	if (!(seg->flags & CORQ_TH_ACK))
+		return CORQ_R_TCP_NO_ACK_FLAG;
 	if (seg->ack != r->snd_nxt) {
 		corq_reply_record(e, r, key, CORQ_TH_RST, seg->ack);
 		return CORQ_R_TCP_SYN_RCVD_BAD_ACK;
 	}
-	return accept_conn(e, rec, seg, key);
+	return third_ack(e, rec, seg, key);
 }
 
 /* The wait of a SYN-ACK is over: again with double the wait, or the end. */
@@ -340,11 +298,14 @@ corq_half_open_timer(struct corq_engine *e, uint32_t rec)
 		return;
 	}
 	r->retries++;
-	r->flags |= CORQ_RF_SYNACK_RTX;
-	corq_record_key(e, r, &key);
-	e->stats.syn_retransmitted++;
-	e->stats.segs_retransmitted++;
-	send_synack(e, r, &key);
+	/* Deferred: the peer has our SYN-ACK, and is asked once, when a bare ACK is enough. */
+	if (!(r->flags & CORQ_RF_DEFERRED) || r->retries >= e->listeners[r->listener].defer) {
+		r->flags |= CORQ_RF_SYNACK_RTX;
+		corq_record_key(e, r, &key);
+		e->stats.syn_retransmitted++;
+		e->stats.segs_retransmitted++;
+		send_synack(e, r, &key);
+	}
 	corq_record_start(e, rec,
 		(enum corq_record_class)CORQ_MIN(CORQ_RC_SYNACK0 + r->retries, CORQ_RC_SYNACK5));
 }

@@ -30,6 +30,7 @@ enum {
 	CORQ_RF_ACTIVE = 1u << 3, /* our connect chose the port: counted in the port figures */
 	CORQ_RF_ANSWERED_SYN = 1u << 4, /* TIME_WAIT answered a SYN: one exact RST frees it */
 	CORQ_RF_SYNACK_RTX = 1u << 5,   /* the SYN-ACK was sent more than once: no RTT sample */
+	CORQ_RF_DEFERRED = 1u << 6,     /* the third ACK came bare and waits for data */
 };
 
 struct corq_record {
@@ -59,10 +60,14 @@ struct corq_record {
 };
 _Static_assert(sizeof(struct corq_record) == 64, "a record is one line");
 
-/* Duration classes. SYN-ACK waits are 1, 2, 4, 8, 16, 32 s times rto_init. */
+/* Duration classes. SYN-ACK waits are 1, 2, 4, 8, 16, 32 s times rto_init. An orphan in FIN_WAIT_2
+ * waits as long as the engine is configured to, or, as its LINGER2 says, 1, 2, 4, 8, 16 or 32 s:
+ * the next one up, and never longer than the engine's time. */
 enum corq_record_class {
 	CORQ_RC_SYNACK0, /* .. + 5 */
 	CORQ_RC_SYNACK5 = CORQ_RC_SYNACK0 + 5,
+	CORQ_RC_FIN_WAIT2_0, /* .. + 5 */
+	CORQ_RC_FIN_WAIT2_5 = CORQ_RC_FIN_WAIT2_0 + 5,
 	CORQ_RC_FIN_WAIT2,
 	CORQ_RC_TIME_WAIT,
 	CORQ_RC_COUNT,

@@ -5,8 +5,9 @@
  * Chunks move from the receive queue of `from` to the send queue of `to`; held ones keep their
  * frame, so the payload lies where the device put it until the peer of `to` has acknowledged it.
  * Backpressure: no more than the send buffer waits in `to`; the rest stays in `from`, whose window
- * closes. A FIN follows the last byte. Runs in step 6, in the place of on_data and on_peer_fin of
- * `from`. Both connections are of this core.
+ * closes. A FIN follows the last byte. While there is a rest, what was moved counts as written with
+ * MORE: a short end of it waits for company; the last chunk is pushed. Runs in step 6, in the place
+ * of on_data and on_peer_fin of `from`. Both connections are of this core.
  */
 #include "tcp/internal.h"
 #include "tcp/rcvq.h"
@@ -142,6 +143,9 @@ corq_splice_pull(struct corq_engine *e, struct corq_conn *from)
 		moved += len;
 	}
 	if (moved) {
+		to->exchanged = 1;
+		to->flags &= ~(uint32_t)CORQ_CF_MORE;
+		to->flags |= from->rcvq_bytes ? CORQ_CF_MORE : 0;
 		corq_conn_mark_send(e, to);
 		from->flags |= CORQ_CF_WND_UPDATE;
 		corq_conn_mark_send(e, from);

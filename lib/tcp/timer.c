@@ -16,6 +16,7 @@
  *   cork         a tail is held, none in flight          the tail leaves             -
  *   delayed ACK  in-order data or FIN not yet acked      ACK                         -
  *   program      corq_conn_set_deadline                  on_timer                    -
+ *   linger       closed by corq_conn_close_linger        on_close, early             -
  */
 #include "tcp/internal.h"
 
@@ -23,8 +24,9 @@
 
 /* R2 for a peer that does not answer window probes: at least 100 s (RFC 9293 3.8.3); the sum of 15
  * doublings from 200 ms that Linux documents. */
-#define PERSIST_NS (924 * CORQ_NS_PER_S)
-#define FIRE_BATCH 64
+#define PERSIST_NS   (924 * CORQ_NS_PER_S)
+#define FIRE_BATCH   64
+#define DOOMED_BATCH 64 /* queued children of closed listeners that are reset in a turn */
 
 static bool
 due(const struct corq_engine *e, uint32_t at)
@@ -121,6 +123,14 @@ unanswered(const struct corq_engine *e, const struct corq_conn *c, struct corq_w
 	return e->now_ns - w->rtx_since > limit;
 }
 
+/* Whether R2 counts time, not retransmissions: the window is shut; or, of an orphan, it was shut
+ * and nothing has been acknowledged since. */
+static bool
+probing(const struct corq_conn *c, const struct corq_work *w)
+{
+	return c->snd_wnd == 0 || ((c->flags & CORQ_CF_ORPHAN) && w->rtx_since);
+}
+
 static void
 fire_rto(struct corq_engine *e, struct corq_conn *c, struct corq_work *w)
 {
@@ -131,7 +141,7 @@ fire_rto(struct corq_engine *e, struct corq_conn *c, struct corq_work *w)
 	}
 	/* A window that shrank to nothing over what is in flight makes probes of retransmissions:
 	 * they go on for as long as they are answered (RFC 9293 3.8.6, 3.8.6.1). */
-	if (c->snd_wnd == 0 ? unanswered(e, c, w) : c->backoff >= e->cfg.data_retries) {
+	if (probing(c, w) ? unanswered(e, c, w) : c->backoff >= e->cfg.data_retries) {
 		give_up(e, c);
 		return;
 	}
@@ -213,17 +223,22 @@ fire_delayed_acks(struct corq_engine *e, uint32_t budget)
 uint32_t
 corq_tcp_timers(struct corq_engine *e, uint32_t budget, bool hold_rtx)
 {
-	uint32_t idx[FIRE_BATCH], n = 0, got;
+	uint32_t idx[FIRE_BATCH], n = 0;
 
-	do {
+	/* Calls are bounded as well: one may do nothing but move entries down the wheel. */
+	for (uint32_t calls = 0; n < budget && calls * FIRE_BATCH < budget; calls++) {
 		uint32_t want = CORQ_MIN(budget - n, FIRE_BATCH);
+		uint32_t got = corq_wheel_expire(&e->wheel, e->now_tick, idx, want);
 
-		got = corq_wheel_expire(&e->wheel, e->now_tick, idx, want);
 		for (uint32_t i = 0; i < got; i++)
 			fire(e, corq_conn_at(e, idx[i]), hold_rtx);
 		n += got;
-	} while (got == FIRE_BATCH && n < budget);
+		if (CORQ_LIKELY(corq_wheel_next(&e->wheel) != 0))
+			break;
+	}
 	n += fire_delayed_acks(e, budget);
+	if (CORQ_UNLIKELY(e->doomed.n))
+		n += corq_doomed_reset(e, DOOMED_BATCH);
 	return n + corq_record_timers(e, budget);
 }
 
@@ -237,6 +252,9 @@ uint32_t
 corq_tcp_next_deadline(struct corq_engine *e)
 {
 	uint32_t next = corq_wheel_next(&e->wheel), n;
+
+	if (e->doomed.n)
+		return 0;
 
 	/* The wheel counts from its last expire. */
 	if (next != CORQ_NONE)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * timewait.c - tuples that outlive their connection: TIME_WAIT and orphaned FIN_WAIT_2 records, and
- * the pool and lists that all records share.
+ * timewait.c - tuples that outlive their connection: TIME_WAIT and orphaned FIN_WAIT_2 records.
  *
  * Why records and not whole connections: at 500 k closes a second a minute of TIME_WAIT is 30 M
  * tuples; at 64 bytes in a list that is 2 GB that nobody walks, at a tcb each it would not fit.
@@ -27,137 +26,6 @@
 
 #define ANSWER_GAP_US 500000 /* at most two answers a second and record (SEMANTICS T8) */
 
-/* ---- pool and lists ---- */
-
-static uint64_t *
-live_count(struct corq_engine *e, enum corq_record_kind kind)
-{
-	switch (kind) {
-	case CORQ_REC_TIME_WAIT:
-		return &e->stats.time_wait_live;
-	case CORQ_REC_FIN_WAIT2:
-		return &e->stats.fin_wait2_live;
-	default:
-		return &e->stats.half_open_live;
-	}
-}
-
-static void
-set_kind(struct corq_engine *e, struct corq_record *r, enum corq_record_kind kind)
-{
-	if (r->kind != CORQ_REC_FREE) {
-		e->rec_n[r->kind]--;
-		--*live_count(e, r->kind);
-	}
-	r->kind = (uint8_t)kind;
-	if (kind != CORQ_REC_FREE) {
-		e->rec_n[kind]++;
-		++*live_count(e, kind);
-	}
-}
-
-static void
-unlink_record(struct corq_engine *e, uint32_t rec)
-{
-	struct corq_record *r = corq_record_at(e, rec);
-
-	if (r->class != CORQ_RC_NONE)
-		corq_dlist_remove(&e->rec_space, &e->rec_list[r->class], rec);
-	r->class = CORQ_RC_NONE;
-}
-
-void
-corq_record_start(struct corq_engine *e, uint32_t rec, enum corq_record_class cls)
-{
-	struct corq_record *r = corq_record_at(e, rec);
-
-	unlink_record(e, rec);
-	r->class = (uint8_t)cls;
-	r->deadline = e->now_tick + e->rec_ticks[cls];
-	corq_dlist_push_tail(&e->rec_space, &e->rec_list[cls], rec);
-}
-
-/* Makes room at a kind's bound: its oldest goes. */
-static void
-evict(struct corq_engine *e, enum corq_record_kind kind)
-{
-	switch (kind) {
-	case CORQ_REC_TIME_WAIT:
-		corq_count(e, CORQ_R_TCP_TW_EVICTED);
-		e->stats.tw_evicted++;
-		corq_record_free(e, e->rec_list[CORQ_RC_TIME_WAIT].head);
-		break;
-	case CORQ_REC_FIN_WAIT2:
-		corq_count(e, CORQ_R_TCP_FW2_EVICTED);
-		corq_record_free(e, e->rec_list[CORQ_RC_FIN_WAIT2].head);
-		break;
-	default:
-		corq_half_open_evict(e, CORQ_MAX_LISTENERS);
-		break;
-	}
-}
-
-/*
- * Records freed in this turn come back in the next one, so the pool can be short although every
- * kind keeps its bound: then there is none this time.
- */
-uint32_t
-corq_record_new(struct corq_engine *e, enum corq_record_kind kind)
-{
-	struct corq_record *r;
-	uint32_t idx;
-
-	if (e->rec_n[kind] >= e->rec_max[kind])
-		evict(e, kind);
-	idx = corq_pool_alloc(&e->records);
-	if (idx == CORQ_NONE)
-		return CORQ_NONE;
-	r = corq_record_at(e, idx);
-	memset(r, 0, sizeof(*r));
-	corq_dlink_init(&r->link);
-	r->class = CORQ_RC_NONE;
-	set_kind(e, r, kind);
-	return idx;
-}
-
-void
-corq_record_key(const struct corq_engine *e, const struct corq_record *r, struct corq_key *key)
-{
-	*key = (struct corq_key){.raddr = r->raddr,
-		.laddr = corq_engine_laddr_at(e, r->laddr_idx),
-		.rport = r->rport,
-		.lport = r->lport};
-}
-
-static uint64_t
-record_hash(const struct corq_engine *e, uint32_t rec)
-{
-	struct corq_key key;
-
-	if (CORQ_LIKELY((rec | CORQ_VAL_RECORD) == e->in_val))
-		return e->in_hash;
-	corq_record_key(e, corq_pool_at(&e->records, rec), &key);
-	return corq_engine_hash(e, &key);
-}
-
-void
-corq_record_free(struct corq_engine *e, uint32_t rec)
-{
-	struct corq_record *r = corq_record_at(e, rec);
-
-	unlink_record(e, rec);
-	if (corq_table_remove(&e->table, record_hash(e, rec), rec | CORQ_VAL_RECORD))
-		e->changes++;
-	if (r->kind == CORQ_REC_HALF_OPEN && r->listener < CORQ_MAX_LISTENERS)
-		e->listeners[r->listener].n_half_open--;
-	if (r->flags & CORQ_RF_ACTIVE) {
-		corq_isn_leave_off(&e->isn, r->ts_off, r->snd_nxt, e->now_ns);
-		corq_ports_give(&e->ports, &r->raddr, r->rport, r->laddr_idx, true);
-	}
-	set_kind(e, r, CORQ_REC_FREE);
-	corq_pool_free_deferred(&e->records, rec);
-}
-
 /* ---- from connection to record ---- */
 
 static void
@@ -182,6 +50,8 @@ fill_from_conn(struct corq_engine *e, struct corq_record *r, struct corq_conn *c
 		r->flags |= CORQ_RF_ACTIVE;
 		c->flags &= ~(uint32_t)CORQ_CF_PORT_HELD;
 		corq_ports_wait(&e->ports);
+	} else if (!(c->flags & CORQ_CF_PASSIVE)) { /* the program chose the port: once, here */
+		corq_isn_leave_off(&e->isn, c->ts_off, c->snd_nxt, e->now_ns);
 	}
 }
 
@@ -233,14 +103,10 @@ corq_time_wait_enter(struct corq_engine *e, struct corq_conn *c)
 		corq_conn_key(c, &key);
 		if (owed)
 			answer_ack(e, corq_record_at(e, rec), &key);
-	} else if (owed) { /* the tuple is forgotten, the ACK is not */
-		struct corq_record tmp = {.kind = CORQ_REC_FREE};
-
-		fill_from_conn(e, &tmp, c);
-		corq_conn_key(c, &key);
-		answer_ack(e, &tmp, &key);
-		if (tmp.flags & CORQ_RF_ACTIVE)
-			corq_ports_give(&e->ports, &c->raddr, c->rport, c->laddr_idx, true);
+	} else { /* the tuple is forgotten, the ACK is not */
+		corq_count(e, CORQ_R_TCP_TW_FORGOTTEN);
+		if (owed)
+			corq_reply_conn(e, c, CORQ_TH_ACK, c->snd_nxt);
 	}
 	if (c->flags & CORQ_CF_ORPHAN) {
 		corq_conn_end(e, c, 0);
@@ -258,18 +124,48 @@ corq_time_wait_enter(struct corq_engine *e, struct corq_conn *c)
 	}
 }
 
+void
+corq_tcp_set_linger2(struct corq_conn *c, int seconds)
+{
+	uint32_t code = 0; /* above the last class: the engine's time */
+
+	if (seconds < 0)
+		code = CORQ_LINGER2_RST;
+	for (uint32_t i = 0;
+		seconds > 0 && code == 0 && i <= CORQ_RC_FIN_WAIT2_5 - CORQ_RC_FIN_WAIT2_0; i++)
+		if (seconds <= 1 << i)
+			code = i + 1;
+	c->flags &= ~(15u << CORQ_CF_LINGER2_SHIFT);
+	c->flags |= code << CORQ_CF_LINGER2_SHIFT;
+}
+
+static enum corq_record_class
+fin_wait2_class(const struct corq_conn *c)
+{
+	unsigned code = corq_conn_linger2(c);
+
+	if (code == 0 || code == CORQ_LINGER2_RST)
+		return CORQ_RC_FIN_WAIT2;
+	return (enum corq_record_class)(CORQ_RC_FIN_WAIT2_0 + code - 1);
+}
+
 bool
 corq_fin_wait2_enter(struct corq_engine *e, struct corq_conn *c)
 {
 	struct corq_key key;
 	uint32_t rec;
 
+	/* All that was sent has been acknowledged, and nobody waits for the peer's FIN. */
+	if (corq_conn_linger2(c) == CORQ_LINGER2_RST) {
+		corq_conn_reset(e, c, 0);
+		return true;
+	}
 	rec = hand_over(e, c, CORQ_REC_FIN_WAIT2);
 	if (rec == CORQ_NONE) {
 		corq_conn_end(e, c, 0);
 		return false;
 	}
-	corq_record_start(e, rec, CORQ_RC_FIN_WAIT2);
+	corq_record_start(e, rec, fin_wait2_class(c));
 	corq_conn_key(c, &key);
 	if (c->acks_owed || (c->flags & (CORQ_CF_ACK_NOW | CORQ_CF_ACK_DELAY)))
 		answer_ack(e, corq_record_at(e, rec), &key);
@@ -285,9 +181,9 @@ time_wait_rst(struct corq_engine *e, uint32_t rec, const struct corq_seg *seg)
 	struct corq_record *r = corq_record_at(e, rec);
 
 	if (seg->seq == r->rcv_nxt && (!e->cfg.rfc1337 || (r->flags & CORQ_RF_ANSWERED_SYN))) {
+		corq_count(e, e->cfg.rfc1337 ? CORQ_R_TCP_TW_RST_ASKED : CORQ_R_TCP_TW_RST_TAKEN);
 		corq_record_free(e, rec);
 		e->stats.rst_in++;
-		corq_count(e, CORQ_R_TCP_RST_TAKEN);
 		return CORQ_R_NONE;
 	}
 	return CORQ_R_TCP_TW_RST;
@@ -305,6 +201,7 @@ time_wait_syn(struct corq_engine *e, uint32_t rec, struct corq_seg *seg, const s
 	if (l && (newer || (!older && corq_seq_gt(seg->seq, r->rcv_nxt)))) {
 		uint32_t above = r->snd_nxt + 65537;
 
+		corq_count(e, newer ? CORQ_R_TCP_TW_SYN_TS : CORQ_R_TCP_TW_SYN_SEQ);
 		corq_record_free(e, rec);
 		e->stats.tw_recycled_syn++;
 		return corq_listen_input(e, l, seg, key, above ? above : 1);
@@ -312,7 +209,7 @@ time_wait_syn(struct corq_engine *e, uint32_t rec, struct corq_seg *seg, const s
 	if (!answer_limited(e, r, key))
 		return CORQ_R_TCP_TW_LIMITED;
 	r->flags |= CORQ_RF_ANSWERED_SYN;
-	return CORQ_R_TCP_TW_DATA;
+	return older ? CORQ_R_TCP_TW_SYN_PAWS : CORQ_R_TCP_TW_SYN_REFUSED;
 }
 
 enum corq_reason
@@ -328,14 +225,18 @@ corq_time_wait_input(
 		return time_wait_syn(e, rec, seg, key);
 	if (!(seg->flags & CORQ_TH_ACK))
 		return CORQ_R_TCP_NO_ACK_FLAG;
+	if ((r->flags & CORQ_RF_TS) && !ts)
+		return CORQ_R_TCP_NO_TS;
 	if (ts && corq_seq_lt(seg->tsval, r->ts_recent))
-		return answer_limited(e, r, key) ? CORQ_R_TCP_PAWS : CORQ_R_TCP_TW_LIMITED;
+		return answer_limited(e, r, key) ? CORQ_R_TCP_TW_PAWS : CORQ_R_TCP_TW_LIMITED;
 	if (corq_seg_seqlen(seg) == 0 && seg->seq == r->rcv_nxt)
 		return CORQ_R_TCP_DUPLICATE;
 	if (seg->flags & CORQ_TH_SYN) /* SYN-ACK of another life */
 		return answer_limited(e, r, key) ? CORQ_R_TCP_TW_DATA : CORQ_R_TCP_TW_LIMITED;
-	if (corq_seg_seqlen(seg))
+	if (corq_seg_seqlen(seg)) {
+		corq_count(e, CORQ_R_TCP_TW_RESTARTED);
 		corq_record_start(e, rec, CORQ_RC_TIME_WAIT);
+	}
 	return answer_limited(e, r, key) ? CORQ_R_TCP_TW_DATA : CORQ_R_TCP_TW_LIMITED;
 }
 
@@ -344,9 +245,20 @@ corq_time_wait_reuse(struct corq_engine *e, uint32_t rec, uint32_t *isn_above)
 {
 	struct corq_record *r = corq_record_at(e, rec);
 
-	if (r->kind != CORQ_REC_TIME_WAIT || e->cfg.timewait == CORQ_TW_STRICT ||
-		!(r->flags & CORQ_RF_TS) || e->now_tick - r->entered < e->cfg.reuse_delay_ticks)
+	if (r->kind != CORQ_REC_TIME_WAIT)
 		return false;
+	if (e->cfg.timewait == CORQ_TW_STRICT) {
+		corq_count(e, CORQ_R_TCP_TW_OWN_STRICT);
+		return false;
+	}
+	if (!(r->flags & CORQ_RF_TS)) {
+		corq_count(e, CORQ_R_TCP_TW_OWN_NO_TS);
+		return false;
+	}
+	if (e->now_tick - r->entered < e->cfg.reuse_delay_ticks) {
+		corq_count(e, CORQ_R_TCP_TW_OWN_DELAY);
+		return false;
+	}
 	*isn_above = r->snd_nxt + 65537;
 	corq_record_free(e, rec);
 	e->stats.tw_reused_own++;
@@ -363,8 +275,8 @@ become_time_wait(struct corq_engine *e, uint32_t rec, const struct corq_key *key
 	struct corq_record *r = corq_record_at(e, rec);
 
 	if (e->rec_n[CORQ_REC_TIME_WAIT] >= e->rec_max[CORQ_REC_TIME_WAIT])
-		evict(e, CORQ_REC_TIME_WAIT);
-	set_kind(e, r, CORQ_REC_TIME_WAIT);
+		corq_record_evict(e, CORQ_REC_TIME_WAIT);
+	corq_record_set_kind(e, r, CORQ_REC_TIME_WAIT);
 	r->rcv_nxt++;
 	r->entered = e->now_tick;
 	corq_record_start(e, rec, CORQ_RC_TIME_WAIT);
@@ -390,18 +302,27 @@ fin_wait2_rst(
 	return CORQ_R_TCP_RST_CHALLENGED;
 }
 
-/* As seg_acceptable of input.c, on what a record knows. */
-static bool
-in_window(const struct corq_record *r, const struct corq_seg *seg)
+/* RFC 9293 3.10.7.4 in its order, as far as no connection is needed for it; CORQ_R_COUNT: the
+ * segment may count. MAX.SND.WND of RFC 5961 5.2 is not kept: the most that 16 bits can say. */
+static enum corq_reason
+fin_wait2_refuses(const struct corq_record *r, const struct corq_seg *seg)
 {
-	uint32_t wnd = (uint32_t)r->wnd << (r->wscale & 15), off = seg->seq - r->rcv_nxt;
-	uint32_t n = corq_seg_seqlen(seg);
-
-	if (off == 0)
-		return true;
-	if (n == 0)
-		return off <= wnd;
-	return off < wnd || (n > 1 && off + n - 1 < wnd);
+	if ((r->flags & CORQ_RF_TS) && !(seg->opts & CORQ_OPT_TS) && !(seg->flags & CORQ_TH_SYN))
+		return CORQ_R_TCP_NO_TS;
+	if ((r->flags & CORQ_RF_TS) && (seg->opts & CORQ_OPT_TS) &&
+		corq_seq_lt(seg->tsval, r->ts_recent))
+		return CORQ_R_TCP_PAWS;
+	if (!corq_seg_in_window(seg, r->rcv_nxt, (uint32_t)r->wnd << (r->wscale & 15)))
+		return CORQ_R_TCP_OUT_OF_WINDOW;
+	if (seg->flags & CORQ_TH_SYN)
+		return CORQ_R_TCP_SYN_CHALLENGED;
+	if (!(seg->flags & CORQ_TH_ACK))
+		return CORQ_R_TCP_NO_ACK_FLAG;
+	if (corq_seq_gt(seg->ack, r->snd_nxt))
+		return CORQ_R_TCP_ACK_TOO_NEW;
+	if (corq_seq_lt(seg->ack, r->snd_nxt - (65535u << (r->wscale >> 4))))
+		return CORQ_R_TCP_ACK_TOO_OLD;
+	return CORQ_R_COUNT;
 }
 
 enum corq_reason
@@ -409,25 +330,15 @@ corq_fin_wait2_input(
 	struct corq_engine *e, uint32_t rec, struct corq_seg *seg, const struct corq_key *key)
 {
 	struct corq_record *r = corq_record_at(e, rec);
+	enum corq_reason refused;
 
 	if (seg->flags & CORQ_TH_RST)
 		return fin_wait2_rst(e, rec, seg, key);
-	if (seg->flags & CORQ_TH_SYN) {
-		answer_limited(e, r, key);
-		return CORQ_R_TCP_SYN_CHALLENGED;
-	}
-	if (!(seg->flags & CORQ_TH_ACK))
-		return CORQ_R_TCP_NO_ACK_FLAG;
-	if ((r->flags & CORQ_RF_TS) && !(seg->opts & CORQ_OPT_TS))
-		return CORQ_R_TCP_NO_TS;
-	if ((r->flags & CORQ_RF_TS) && corq_seq_lt(seg->tsval, r->ts_recent)) {
-		answer_limited(e, r, key);
-		return CORQ_R_TCP_PAWS;
-	}
-	if (!in_window(r, seg) || corq_seq_gt(seg->ack, r->snd_nxt)) {
-		answer_limited(e, r, key);
-		return corq_seq_gt(seg->ack, r->snd_nxt) ? CORQ_R_TCP_ACK_TOO_NEW
-							 : CORQ_R_TCP_OUT_OF_WINDOW;
+	refused = fin_wait2_refuses(r, seg);
+	if (refused != CORQ_R_COUNT) {
+		if (refused != CORQ_R_TCP_NO_TS && refused != CORQ_R_TCP_NO_ACK_FLAG)
+			answer_limited(e, r, key);
+		return refused;
 	}
 	if ((r->flags & CORQ_RF_TS) && corq_seq_le(seg->seq, r->rcv_nxt))
 		r->ts_recent = seg->tsval;
@@ -440,33 +351,7 @@ corq_fin_wait2_input(
 		become_time_wait(e, rec, key);
 		return CORQ_R_NONE;
 	}
+	if (corq_seg_seqlen(seg)) /* old, or a FIN ahead of its data */
+		answer_limited(e, r, key);
 	return CORQ_R_TCP_DUPLICATE;
-}
-
-/* ---- time ---- */
-
-uint32_t
-corq_record_timers(struct corq_engine *e, uint32_t budget)
-{
-	uint32_t n = 0;
-
-	for (unsigned cls = 0; cls < CORQ_RC_COUNT; cls++) {
-		struct corq_dlist *l = &e->rec_list[cls];
-
-		while (l->head != CORQ_NONE && n < budget) {
-			struct corq_record *r = corq_record_at(e, l->head);
-
-			if (corq_seq_gt(r->deadline, e->now_tick))
-				break;
-			n++;
-			if (r->kind == CORQ_REC_HALF_OPEN) {
-				corq_half_open_timer(e, l->head);
-				continue;
-			}
-			if (r->kind == CORQ_REC_TIME_WAIT)
-				e->stats.tw_expired++;
-			corq_record_free(e, l->head);
-		}
-	}
-	return n;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * verbs.c - what the program asks of a connection: the bodies of the on-core API (contracts in
- * <corq/core.h>). They change state and mark; step 7 sends.
+ * verbs.c - what the program asks of a connection (connect.c opens it): the bodies of the on-core
+ * API (contracts in <corq/core.h>). They change state and mark; step 7 sends.
  *
  *   state        write  shutdown            close (all read)         close (unread)  abort
  *   SYN_SENT     ENOTCONN ENOTCONN          gone, silently           -               gone
@@ -9,208 +9,23 @@
  *   ESTABLISHED  queue  FIN_WAIT_1          FIN_WAIT_1               RST             RST
  *   CLOSE_WAIT   queue  LAST_ACK            LAST_ACK                 RST             RST
  *   FIN_WAIT_1   EPIPE  0                   orphan                   RST             RST
- *   FIN_WAIT_2   EPIPE  0                   orphan: record           RST             RST
+ *   FIN_WAIT_2   EPIPE  0                   orphan: record, or RST   RST             RST
+ *                                           if LINGER2 is below 0
  *   CLOSING,     EPIPE  0                   orphan                   orphan          RST
  *   LAST_ACK
  *   TIME_WAIT,   EPIPE  0 or ENOTCONN       gone                     gone            gone
  *   CLOSED
+ * An orphan's on_close comes when the peer has acknowledged the FIN, or as close_linger says.
  */
 #include "tcp/internal.h"
 #include "tcp/rcvq.h"
 
 #include <errno.h>
 
-/* ---- connect ---- */
-
-/* The walk comes to the longest waiting tuples first: if these may not be reused, none may. */
-#define REUSE_TRIES 64u
-
-static bool
-is_any(const struct corq_addr *a)
-{
-	return (a->q[0] | a->q[1]) == 0;
-}
-
-/* Whether the tuple is free for us now; takes over a waiting one where the mode allows. */
-static bool
-tuple_free(struct corq_engine *e, const struct corq_key *key, uint64_t hash, uint32_t *isn_above)
-{
-	uint32_t val;
-
-	/* A listener's port belongs to whoever the owner function says, not to this core's
-	 * connects. */
-	if (corq_listener_find(e, key))
-		return false;
-	val = corq_engine_lookup(e, key, hash);
-	if (val == CORQ_NONE)
-		return true;
-	return (val & CORQ_VAL_RECORD) &&
-	       corq_time_wait_reuse(e, val & ~CORQ_VAL_RECORD, isn_above);
-}
-
-struct hashes {
-	uint64_t table, isn;
-};
-
-static struct hashes
-hash_tuple(const struct corq_engine *e, const struct corq_key *key)
-{
-	return (struct hashes){corq_engine_hash(e, key), corq_isn_hash(&e->isn, key)};
-}
-
-/* The next port of the destination's walk, into key; returns the tuple's hashes. */
-static struct hashes
-next_port(struct corq_engine *e, struct corq_dest *d, struct corq_key *key)
-{
-	if (CORQ_LIKELY(d->ahead)) {
-		key->lport = d->ahead;
-		d->ahead = 0;
-		return (struct hashes){d->ahead_hash, d->ahead_isn};
-	}
-	key->lport = corq_ports_next(&e->ports, d);
-	return hash_tuple(e, key);
-}
-
-/* The table is large and tuples are scattered on purpose: the lines that the next connect to this
- * destination would miss are fetched during this one. Not for the shared entry (never live). */
-static void
-look_ahead(struct corq_engine *e, struct corq_dest *d, struct corq_key key)
-{
-	struct hashes h;
-
-	if (!d->live)
-		return;
-	h = next_port(e, d, &key);
-	d->ahead = key.lport;
-	d->ahead_hash = h.table;
-	d->ahead_isn = h.isn;
-	corq_table_prefetch(&e->table, h.table);
-}
-
-/* A free port towards the destination from laddr; false when there is none. */
-static bool
-choose_port(struct corq_engine *e, struct corq_key *key, uint32_t laddr, struct hashes *hash,
-	uint32_t *isn_above)
-{
-	struct corq_dest *d = corq_ports_dest(&e->ports, &key->raddr, key->rport, laddr);
-	uint32_t tries = e->ports.n;
-
-	if (corq_ports_free(&e->ports, d) == 0) {
-		if (e->cfg.timewait == CORQ_TW_STRICT || e->ports.n_waiting == 0)
-			return false;
-		tries = CORQ_MIN(tries, REUSE_TRIES);
-	}
-	while (tries--) {
-		*hash = next_port(e, d, key);
-		if (tuple_free(e, key, hash->table, isn_above)) {
-			corq_ports_take(&e->ports, d);
-			look_ahead(e, d, *key);
-			return true;
-		}
-	}
-	return false;
-}
-
-/* Local addresses are taken in turn; all are tried before the open is refused. */
-static int
-choose_tuple(struct corq_engine *e, const struct corq_connect_opts *o, struct corq_key *key,
-	uint32_t *laddr, struct hashes *hash, uint32_t *isn_above)
-{
-	uint32_t n = is_any(&o->laddr) ? e->n_addrs : 1;
-
-	for (uint32_t i = 0; i < n; i++) {
-		if (is_any(&o->laddr)) {
-			*laddr = corq_connect_addr(e, &o->raddr);
-			if (*laddr == CORQ_NONE)
-				break;
-			key->laddr = corq_engine_laddr_at(e, *laddr);
-		} else {
-			*laddr = corq_engine_laddr(e, &o->laddr);
-			if (*laddr == CORQ_NONE)
-				return -EADDRNOTAVAIL;
-			key->laddr = o->laddr;
-		}
-		if (o->lport) {
-			key->lport = o->lport;
-			*hash = hash_tuple(e, key);
-			return tuple_free(e, key, hash->table, isn_above) ? 0 : -EADDRINUSE;
-		}
-		if (choose_port(e, key, *laddr, hash, isn_above))
-			return 0;
-	}
-	e->ports.n_refused++;
-	return -EADDRNOTAVAIL;
-}
-
-/* The next local address for connects, of the peer's family; CORQ_NONE when there is none. */
-uint32_t
-corq_connect_addr(struct corq_engine *e, const struct corq_addr *raddr)
-{
-	bool v4 = corq_addr_is_v4(raddr);
-
-	for (unsigned tried = 0; tried <= e->n_ranges; tried++) {
-		for (unsigned i = 0; i < e->n_ranges; i++) {
-			const struct corq_range *r = &e->ranges[i];
-
-			if (e->next_laddr - r->base_idx >= r->count)
-				continue;
-			if (r->connect && corq_addr_is_v4(&r->first) == v4) {
-				uint32_t idx = e->next_laddr;
-
-				e->next_laddr = (idx + 1) % e->n_addrs;
-				return idx;
-			}
-			e->next_laddr = (r->base_idx + r->count) % e->n_addrs;
-			break;
-		}
-	}
-	return CORQ_NONE;
-}
-
-int
-corq_tcp_connect(struct corq_engine *e, const struct corq_connect_opts *o, struct corq_conn **out)
-{
-	struct corq_key key = {.raddr = o->raddr, .rport = o->rport};
-	uint32_t laddr = CORQ_NONE, isn_above = 0, idx, iss;
-	struct corq_conn *c;
-	struct hashes hash;
-	int err;
-
-	if (!corq_next_hop(e, &o->raddr))
-		return -ENETUNREACH;
-	if (e->conns.n_free == 0)
-		return -ENOBUFS;
-	err = choose_tuple(e, o, &key, &laddr, &hash, &isn_above);
-	if (err)
-		return err;
-	idx = corq_conn_new(e, &key, hash.table, laddr, &err);
-	if (idx == CORQ_NONE) {
-		if (!o->lport)
-			corq_ports_give(&e->ports, &key.raddr, key.rport, laddr, false);
-		return -err;
-	}
-	c = corq_conn_at(e, idx);
-	iss = corq_isn_of(&e->isn, hash.isn, e->now_ns, &c->ts_off);
-	if (isn_above && corq_seq_lt(iss, isn_above))
-		iss = isn_above;
-	c->snd_una = c->snd_nxt = iss;
-	c->snd_end = iss + 1;
-	c->state = CORQ_SYN_SENT;
-	c->flags = CORQ_CF_SYN | (o->lport ? 0 : CORQ_CF_PORT_HELD) |
-		   (o->nodelay ? CORQ_CF_NODELAY : 0) | (o->cork ? CORQ_CF_CORK : 0);
-	c->ops = (uint8_t)corq_ops_index(e, o->ops);
-	c->user = o->user;
-	c->mss = corq_mss_effective(e, &c->laddr, 0, false);
-	e->stats.conn_opened_active++;
-	corq_conn_mark_urgent(e, c);
-	*out = c;
-	return 0;
-}
-
 /* ---- write ---- */
 
-static int
-writable(const struct corq_conn *c)
+int
+corq_conn_writable(const struct corq_conn *c)
 {
 	if (c->flags & (CORQ_CF_ORPHAN | CORQ_CF_FIN_QUEUED))
 		return -EPIPE;
@@ -226,9 +41,8 @@ writable(const struct corq_conn *c)
 	}
 }
 
-/* Bytes that the send buffer still takes. */
-static uint32_t
-send_room(const struct corq_engine *e, const struct corq_conn *c)
+uint32_t
+corq_send_room(const struct corq_engine *e, const struct corq_conn *c)
 {
 	uint32_t queued = c->snd_end - c->snd_una;
 
@@ -273,6 +87,7 @@ static void
 queued(struct corq_engine *e, struct corq_conn *c, uint32_t len, unsigned flags)
 {
 	c->snd_end += len;
+	c->exchanged = 1;
 	if (flags & CORQ_MORE)
 		c->flags |= CORQ_CF_MORE;
 	else
@@ -295,8 +110,8 @@ ssize_t
 corq_tcp_write(
 	struct corq_engine *e, struct corq_conn *c, const void *data, size_t len, unsigned flags)
 {
-	uint32_t room = send_room(e, c), want = (uint32_t)CORQ_MIN(len, room), done = 0;
-	int err = writable(c);
+	uint32_t room = corq_send_room(e, c), want = (uint32_t)CORQ_MIN(len, room), done = 0;
+	int err = corq_conn_writable(c);
 
 	if (err)
 		return err;
@@ -331,7 +146,7 @@ ssize_t
 corq_tcp_write_mem(struct corq_engine *e, struct corq_conn *c, uint16_t region, const void *data,
 	size_t len, unsigned flags, uint64_t cookie)
 {
-	int err = writable(c);
+	int err = corq_conn_writable(c);
 	uint32_t idx;
 
 	if (err)
@@ -355,11 +170,11 @@ corq_tcp_write_mem(struct corq_engine *e, struct corq_conn *c, uint16_t region, 
 void *
 corq_tcp_reserve(struct corq_engine *e, struct corq_conn *c, size_t *len)
 {
-	uint32_t space = tail_space(e, c), room = send_room(e, c), idx;
+	uint32_t space = tail_space(e, c), room = corq_send_room(e, c), idx;
 	struct corq_chunk *ch;
 
 	*len = 0;
-	if (writable(c))
+	if (corq_conn_writable(c))
 		return NULL; /* not for want of room */
 	if (room == 0) {
 		c->flags |= CORQ_CF_WANT_ROOM;
@@ -382,7 +197,7 @@ int
 corq_tcp_commit(struct corq_engine *e, struct corq_conn *c, size_t len, unsigned flags)
 {
 	struct corq_chunk *ch;
-	int err = writable(c);
+	int err = corq_conn_writable(c);
 
 	if (err)
 		return err;
@@ -418,6 +233,21 @@ corq_tcp_consume(struct corq_engine *e, struct corq_conn *c, size_t len)
 
 /* ---- ending ---- */
 
+#define LINGER_MAX_MS UINT64_C(30000000) /* beyond 8.3 h: 8.3 h (ticks reach 9.7 h) */
+
+/* Never early, and never 0, which means none. 9.7 h ahead at most. */
+static uint32_t
+tick_of(const struct corq_engine *e, uint64_t at_ns)
+{
+	uint64_t round = (1u << CORQ_TICK_SHIFT) - 1;
+	uint64_t horizon = e->now_ns + ((uint64_t)INT32_MAX << CORQ_TICK_SHIFT);
+	uint32_t tick;
+
+	at_ns = CORQ_MIN(CORQ_MAX(at_ns, e->now_ns), horizon);
+	tick = (uint32_t)((at_ns + round) >> CORQ_TICK_SHIFT);
+	return tick + (tick == 0);
+}
+
 static void
 queue_fin(struct corq_engine *e, struct corq_conn *c)
 {
@@ -444,6 +274,17 @@ corq_tcp_shutdown(struct corq_engine *e, struct corq_conn *c)
 	return 0;
 }
 
+/* Nothing leaves: what arrives is acknowledged and readable as before (Linux does so), until our
+ * FIN is queued as well; from then on the peer's data is answered by RST (input.c). */
+int
+corq_tcp_shutdown_read(struct corq_conn *c)
+{
+	if (c->state == CORQ_SYN_SENT || c->state == CORQ_CLOSED)
+		return -ENOTCONN;
+	c->rd_shut = 1;
+	return 0;
+}
+
 void
 corq_tcp_close(struct corq_engine *e, struct corq_conn *c)
 {
@@ -455,6 +296,7 @@ corq_tcp_close(struct corq_engine *e, struct corq_conn *c)
 	if (c->ev & CORQ_EV_CLOSE)
 		return;
 	c->user_at = 0;
+	c->ev &= (uint16_t)~CORQ_EV_TIMER; /* of an orphan it would mean linger */
 	corq_splice_end(e, c);
 	if (c->state == CORQ_SYN_SENT || (c->flags & CORQ_CF_DETACHED)) {
 		corq_conn_end(e, c, 0);
@@ -473,6 +315,26 @@ corq_tcp_close(struct corq_engine *e, struct corq_conn *c)
 	queue_fin(e, c);
 }
 
+/* When on_close is due although the peer has not acknowledged all: the deadline of an orphan. */
+static void
+set_linger(struct corq_engine *e, struct corq_conn *c, uint64_t ms)
+{
+	c->user_at = tick_of(e, e->now_ns + CORQ_MIN(ms, LINGER_MAX_MS) * CORQ_NS_PER_MS);
+	corq_timer_update(e, c);
+}
+
+void
+corq_tcp_close_linger(struct corq_engine *e, struct corq_conn *c, uint64_t ms)
+{
+	if (c->flags & CORQ_CF_ORPHAN)
+		return;
+	if (ms == 0)
+		c->flags |= CORQ_CF_LINGER0;
+	corq_tcp_close(e, c);
+	if (ms && !(c->ev & CORQ_EV_CLOSE))
+		set_linger(e, c, ms);
+}
+
 void
 corq_tcp_abort(struct corq_engine *e, struct corq_conn *c)
 {
@@ -488,6 +350,7 @@ corq_tcp_abort(struct corq_engine *e, struct corq_conn *c)
 void
 corq_tcp_forget(struct corq_engine *e, struct corq_conn *c)
 {
+	c->held = 0;
 	corq_conn_end(e, c, ECONNABORTED);
 }
 
@@ -536,18 +399,13 @@ corq_tcp_set_nodelay(struct corq_engine *e, struct corq_conn *c, bool on)
 void
 corq_tcp_set_deadline(struct corq_engine *e, struct corq_conn *c, uint64_t at_ns)
 {
-	uint64_t round = (1u << CORQ_TICK_SHIFT) - 1;
-	uint64_t horizon = e->now_ns + ((uint64_t)INT32_MAX << CORQ_TICK_SHIFT);
-
 	c->ev &=
 		(uint16_t)~CORQ_EV_TIMER; /* passed, but not told yet: it is not the deadline now */
 	if (at_ns == 0 || (c->flags & CORQ_CF_ORPHAN) || (c->ev & CORQ_EV_CLOSE)) {
 		c->user_at = 0;
 		return;
 	}
-	at_ns = CORQ_MIN(CORQ_MAX(at_ns, e->now_ns), horizon); /* 9.7 h ahead at most */
-	c->user_at = (uint32_t)((at_ns + round) >> CORQ_TICK_SHIFT);
-	c->user_at += c->user_at == 0; /* 0 means none */
+	c->user_at = tick_of(e, at_ns);
 	corq_timer_update(e, c);
 }
 
@@ -592,5 +450,7 @@ corq_tcp_get_info(struct corq_engine *e, const struct corq_conn *c, struct corq_
 		.nodelay = c->flags & CORQ_CF_NODELAY,
 		.fin_queued = c->flags & CORQ_CF_FIN_QUEUED,
 		.fin_sent = c->flags & CORQ_CF_FIN_SENT,
-		.peer_fin = c->flags & CORQ_CF_PEER_FIN};
+		.peer_fin = c->flags & CORQ_CF_PEER_FIN,
+		.read_shut = c->rd_shut,
+		.held = c->held};
 }

@@ -152,13 +152,41 @@ step_connect(struct fuzz *z)
 }
 
 static void
+accept_one(struct fuzz *z, struct corq_core *core, struct corq_listener *l)
+{
+	struct corq_conn *c;
+
+	if (corq_listener_accept(core, l, &c) == 0)
+		fuzz_remember(z, c);
+}
+
+static void
+on_acceptable(struct corq_core *core, struct corq_listener *l)
+{
+	struct fuzz *z = corq_core_user(core);
+
+	if (!z->draining && (fuzz_u8(z) & 1))
+		accept_one(z, core, l);
+}
+
+static void
 step_listener(struct fuzz *z)
 {
-	unsigned i = fuzz_u8(z) & 1;
-	struct corq_listen_opts o = {
-		.port = (uint16_t)(80 + i), .ops = &fuzz_ops, .backlog = fuzz_u8(z) % 8};
+	uint8_t k = fuzz_u8(z), m = fuzz_u8(z);
+	unsigned i = k & 1;
+	struct corq_listen_opts o = {.port = (uint16_t)(80 + i),
+		.ops = &fuzz_ops,
+		.backlog = m % 8,
+		.queue = m & 8,
+		.abort_on_overflow = m & 16,
+		.defer_s = m >> 5,
+		.on_acceptable = on_acceptable};
 
-	if (z->listener[i]) {
+	if (z->listener[i] && (k & 2)) {
+		accept_one(z, z->tc.core, z->listener[i]);
+	} else if (z->listener[i] && (k & 4)) {
+		corq_listener_drain(z->tc.core, z->listener[i]);
+	} else if (z->listener[i]) {
 		corq_listener_close(z->tc.core, z->listener[i]);
 		z->listener[i] = NULL;
 	} else if (corq_core_listen(z->tc.core, &o, &z->listener[i]) != 0) {

@@ -98,6 +98,36 @@ forget(struct fuzz *z, const struct corq_conn *c)
 			z->handle[i] = CORQ_H_NONE;
 }
 
+/* The calls that mean what a socket's mean, and the ways to close. */
+static void
+act_socket(struct fuzz *z, struct corq_core *core, struct corq_conn *c)
+{
+	uint8_t what = fuzz_u8(z), buf[100];
+
+	switch (what % 6) {
+	case 0:
+		corq_conn_hold(c);
+		break;
+	case 1:
+		corq_conn_shutdown_read(core, c);
+		break;
+	case 2:
+		corq_conn_set_linger2(c, (int8_t)fuzz_u8(z));
+		break;
+	case 3:
+		corq_conn_recv(core, c, buf, what >> 2);
+		break;
+	case 4:
+		corq_conn_send(core, c, "hello", 5, 0);
+		corq_conn_ready(core, c);
+		break;
+	case 5:
+		if (corq_conn_error(c) > 0)
+			fuzz_die("a positive error");
+		break;
+	}
+}
+
 void
 fuzz_act(struct fuzz *z, struct corq_core *core, struct corq_conn *c)
 {
@@ -156,6 +186,13 @@ fuzz_act(struct fuzz *z, struct corq_core *core, struct corq_conn *c)
 		if (other)
 			corq_splice(core, c, other);
 		break;
+	case 18:
+		forget(z, c);
+		corq_conn_close_linger(core, c, fuzz_u8(z) * 20u);
+		break;
+	case 19:
+		act_socket(z, core, c);
+		break;
 	case 17:
 		corq_tcp_set_mss(&core->eng, c, fuzz_u16(z));
 		break;
@@ -191,6 +228,14 @@ cb_data(struct corq_core *core, struct corq_conn *c)
 }
 
 static void
+cb_end(struct corq_core *core, struct corq_conn *c, int reason)
+{
+	if (reason > 0)
+		fuzz_die("on_end with a positive reason");
+	cb_any(core, c);
+}
+
+static void
 cb_close(struct corq_core *core, struct corq_conn *c, int reason)
 {
 	(void)core;
@@ -206,4 +251,5 @@ const struct corq_ops fuzz_ops = {
 	.on_peer_fin = cb_any,
 	.on_timer = cb_any,
 	.on_close = cb_close,
+	.on_end = cb_end,
 };

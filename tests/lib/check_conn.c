@@ -320,7 +320,7 @@ check_named(struct corq_check *ck, struct corq_engine *e, uint32_t idx, const st
 	uint32_t val = corq_engine_lookup(e, &key, corq_engine_hash(e, &key));
 	uint64_t word;
 
-	if (c->slot != CORQ_NONE) {
+	if (!c->told) { /* else its handle has gone before it */
 		word = atomic_load_explicit(&e->handles->slot[c->slot].word, memory_order_relaxed);
 		CORQ_CHECK(ck,
 			(word & CORQ_SLOT_LIVE) &&

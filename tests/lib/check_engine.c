@@ -223,21 +223,43 @@ walk_fifo(struct corq_check *ck, struct corq_engine *e, const struct corq_fifo *
 	return 0;
 }
 
+/* Accept queues are linked through the event list's words. */
+static int
+check_accept_queues(struct corq_check *ck, struct corq_engine *e, uint32_t *n)
+{
+	*n = e->events.n + e->doomed.n;
+	for (unsigned i = 0; i < e->n_listeners; i++) {
+		const struct corq_listener *l = &e->listeners[i];
+
+		if (!l->used)
+			continue;
+		if (walk_fifo(ck, e, &l->queue, CORQ_CF_IN_EVENTS, "accept"))
+			return -1;
+		CORQ_CHECK(ck, l->queue.n <= (l->opts.queue ? l->max_queue : 0),
+			"listener %u: %u connections wait", i, l->queue.n);
+		*n += l->queue.n;
+	}
+	return walk_fifo(ck, e, &e->doomed, CORQ_CF_IN_EVENTS, "doomed");
+}
+
 static int
 check_fifos(struct corq_check *ck, struct corq_engine *e)
 {
+	uint32_t n;
+
 	if (walk_fifo(ck, e, &e->urgent, CORQ_CF_IN_URGENT, "urgent") ||
 		walk_fifo(ck, e, &e->parked, CORQ_CF_IN_URGENT, "parked") ||
 		walk_fifo(ck, e, &e->send, CORQ_CF_IN_SEND, "send") ||
-		walk_fifo(ck, e, &e->events, CORQ_CF_IN_EVENTS, "event"))
+		walk_fifo(ck, e, &e->events, CORQ_CF_IN_EVENTS, "event") ||
+		check_accept_queues(ck, e, &n))
 		return -1;
 	CORQ_CHECK(ck, ck->n_urgent == e->urgent.n + e->parked.n,
 		"%u connections flagged urgent, %u queued, %u parked", ck->n_urgent, e->urgent.n,
 		e->parked.n);
 	CORQ_CHECK(ck, ck->n_send == e->send.n, "%u connections flagged for send, %u queued",
 		ck->n_send, e->send.n);
-	CORQ_CHECK(ck, ck->n_events == e->events.n, "%u connections flagged for events, %u queued",
-		ck->n_events, e->events.n);
+	CORQ_CHECK(ck, ck->n_events == n, "%u connections flagged for events, %u queued",
+		ck->n_events, n);
 	CORQ_CHECK(ck, e->reply_n <= CORQ_URGENT_MAX, "%u stateless replies", e->reply_n);
 	return 0;
 }

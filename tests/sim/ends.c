@@ -9,6 +9,7 @@
  *   ECONNRESET     the peer aborted, closed with bytes unread or on their way, gave up, or is gone
  *   ETIMEDOUT      only where packets can be lost, and the other end was gone
  *   EHOSTUNREACH   likewise (ARP)
+ *   EINPROGRESS    closed with a linger time, and its end came later; nothing is claimed then
  */
 #include "ep.h"
 
@@ -85,6 +86,8 @@ is_explained(const struct world *w, const struct sim_ep *ep)
 		return w->p.tight || (may_lose(w) && !was_answered(w, ep));
 	case -EHOSTUNREACH:
 		return may_lose(w) || w->p.tight;
+	case -EINPROGRESS:
+		return ep->lingers;
 	case -ENOBUFS:
 		return w->p.tight;
 	default:

@@ -262,7 +262,12 @@ ep_close(struct sim_side *s, struct sim_ep *ep, bool abort)
 		corq_conn_abort(s->tc.core, ep->conn);
 	} else {
 		ep->fin_called = true;
-		corq_conn_close(s->tc.core, ep->conn);
+		ep->lingers = !ep->proxy && sim_below(&s->w->rand, 8) == 0;
+		if (ep->lingers)
+			corq_conn_close_linger(
+				s->tc.core, ep->conn, 1 + sim_below(&s->w->rand, 5000));
+		else
+			corq_conn_close(s->tc.core, ep->conn);
 	}
 }
 
@@ -325,6 +330,10 @@ go_end(struct sim_side *s, struct sim_ep *ep)
 		return;
 	}
 	switch (ep->end) {
+	case SIM_AFTER_PEER: /* reads on as before: what comes is still its */
+		if (ep->opened && !ep->peer_fin)
+			(void)corq_conn_shutdown_read(s->tc.core, ep->conn); /* may have ended */
+		break;
 	case SIM_SHUTDOWN:
 	case SIM_FIN_FLAG:
 		if (written)

@@ -144,7 +144,7 @@ struct sim_ep {
 	uint32_t written, consumed;
 	uint32_t loaned; /* borrowed pieces not released */
 	bool opened, want_sent, ended, all_written, fin_called, peer_fin, closed, aborted;
-	bool closed_unread, given_up;
+	bool closed_unread, given_up, lingers;
 	uint32_t consumed_at_close;
 	uint64_t pace_at_ns, read_at_ns, life_at_ns, deadline_ns;
 	uint64_t opened_at_ns, ended_at_ns;

@@ -51,11 +51,16 @@ struct corq_ops {
 	void (*on_timer)(struct corq_core *core, struct corq_conn *conn);
 	/*
 	 * The last call for this connection, exactly one, also when it never opened. reason: 0 it
-	 * ended in order after corq_conn_close; -ECONNREFUSED, -ECONNRESET, -ETIMEDOUT,
-	 * -EHOSTUNREACH what ended it; -ECONNABORTED corq_conn_abort or the core itself did.
+	 * ended in order after corq_conn_close: the peer has acknowledged everything, FIN included;
+	 * -ECONNREFUSED, -ECONNRESET, -ETIMEDOUT, -EHOSTUNREACH what ended it; -ECONNABORTED
+	 * corq_conn_abort or the core itself did; -EINPROGRESS the time of corq_conn_close_linger
+	 * is over, and delivery goes on without the program.
 	 * Bytes not consumed are still readable in this call. The pointer is dead after it.
 	 */
 	void (*on_close)(struct corq_core *core, struct corq_conn *conn, int reason);
+	/* A held connection (corq_conn_hold) has ended; reason as on_close's. What was received is
+	 * still readable, on_close comes after corq_conn_close. */
+	void (*on_end)(struct corq_core *core, struct corq_conn *conn, int reason);
 	/* Once at the end of step 6 of each turn in which a callback of this table ran. */
 	void (*on_batch_end)(struct corq_core *core);
 	const struct corq_ops *under;
@@ -88,16 +93,40 @@ void corq_core_set_hook(struct corq_core *core, corq_hook_fn fn, void *arg);
 struct corq_listen_opts {
 	struct corq_addr addr; /* all zero: every address of the core */
 	uint16_t port;
-	int backlog;                /* half-open bound of this listener on this core; 0: default */
+	int backlog;                /* half-open bound of this listener on this core; 0: default.
+				       With queue: as listen(2) means it, see there */
 	const struct corq_ops *ops; /* of the connections accepted */
 	void *user;                 /* their first user word */
+	/*
+	 * With an accept queue: connections that complete wait there, at most backlog + 1 (backlog
+	 * 0 to 4096), until corq_listener_accept; no callback of theirs comes before. While it is
+	 * full a SYN is dropped, and so is a third ACK, whose SYN-ACK comes again
+	 * (abort_on_overflow: RST instead). All counted.
+	 */
+	bool queue, abort_on_overflow;
+	/* Step 6 of a turn in which the queue stopped being empty; may be NULL. */
+	void (*on_acceptable)(struct corq_core *core, struct corq_listener *listener);
+	/* DEFER_ACCEPT: for so many seconds, rounded up to the SYN-ACK's waits, a bare third ACK
+	 * makes no connection, data does; then the SYN-ACK comes once more, and its ACK makes one.
+	 */
+	unsigned defer_s;
 };
 /* 0 and *out; -EADDRINUSE, -EADDRNOTAVAIL (not our address), -EINVAL (port 0), -ENOBUFS (too many
  * listeners). */
 int corq_core_listen(
 	struct corq_core *core, const struct corq_listen_opts *opts, struct corq_listener **out);
-/* New SYNs are refused (RST) at once; half-open ones are dropped; accepted connections stay. */
+/* New SYNs are refused (RST) at once; half-open ones are dropped; accepted connections stay; those
+ * that wait in its queue are reset, without on_close. */
 void corq_listener_close(struct corq_core *core, struct corq_listener *listener);
+/* The listener is going to leave: SYNs are dropped without a word (a peer asks again, and finds who
+ * listens then), half-open ones may still complete, its queue can be emptied. corq_listener_close
+ * ends it. */
+void corq_listener_drain(struct corq_core *core, struct corq_listener *listener);
+/* Takes the connection that waits longest out of the queue; its callbacks follow in this turn or
+ * the next, on_open first. One that has ended while it waited comes too, with its on_close. 0 and
+ * *out; -EAGAIN none waits, -EOPNOTSUPP a listener without a queue. */
+int corq_listener_accept(
+	struct corq_core *core, struct corq_listener *listener, struct corq_conn **out);
 
 struct corq_connect_opts {
 	struct corq_addr raddr;
@@ -157,19 +186,49 @@ int corq_splice(struct corq_core *core, struct corq_conn *from, struct corq_conn
 /* FIN after what is queued; it cancels cork, MORE and Nagle for all of it and rides on the last
  * segment. 0; -ENOTCONN. Twice is 0. Receiving goes on. */
 int corq_conn_shutdown(struct corq_core *core, struct corq_conn *conn);
+/* The program will not read: nothing leaves, bytes that arrive are acknowledged and readable as
+ * before; with corq_conn_shutdown as well, peer data is answered by RST. 0; -ENOTCONN. */
+int corq_conn_shutdown_read(struct corq_core *core, struct corq_conn *conn);
 /*
  * The program is done with the connection: FIN as in shutdown; RST if received bytes were not
  * consumed (RFC 1122 4.2.2.13) or linger 0 is set. Later peer data is answered by RST.
  * on_close follows when the connection has ended, entered TIME_WAIT or became a record.
  */
 void corq_conn_close(struct corq_core *core, struct corq_conn *conn);
+/*
+ * Close, and hear of it in ms milliseconds at the latest (at most 30000000): on_close is called
+ * when the peer has acknowledged everything (0), or when the time is over (-EINPROGRESS): then the
+ * connection goes on delivering, as after SO_LINGER's time, and the program hears no more of it.
+ * ms 0: RST, as with linger 0.
+ */
+void corq_conn_close_linger(struct corq_core *core, struct corq_conn *conn, uint64_t ms);
 void corq_conn_abort(struct corq_core *core, struct corq_conn *conn); /* RST now */
+
+/* Who closes first; one vocabulary for every program. */
+enum corq_close_policy {
+	CORQ_CLOSE_FIRST,          /* we: as corq_conn_close */
+	CORQ_CLOSE_AFTER_PEER,     /* the peer: we answer its FIN, so TIME_WAIT is its */
+	CORQ_CLOSE_ABORT_IF_EMPTY, /* RST if no byte was ever sent or received; else as first */
+	CORQ_CLOSE_RST,            /* as corq_conn_abort */
+};
+/*
+ * The program is done with the connection, and the policy says how it ends. Only on_close follows.
+ * After-peer: what is queued leaves (cork and MORE are over), what arrives is dropped, and close
+ * follows the peer's FIN, or comes after wait_ns (0: waits without end). The other policies do not
+ * wait.
+ */
+void corq_conn_finish(struct corq_core *core, struct corq_conn *conn, enum corq_close_policy policy,
+	uint64_t wait_ns);
 
 /* ---- options, words, facts ---- */
 
 void corq_conn_set_cork(struct corq_core *core, struct corq_conn *conn, bool on);
 void corq_conn_set_nodelay(struct corq_core *core, struct corq_conn *conn, bool on);
 void corq_conn_set_linger0(struct corq_conn *conn, bool on); /* close sends RST */
+/* LINGER2: how long it may wait in FIN_WAIT_2 after close. Seconds, rounded up to 1, 2, 4, 8, 16,
+ * 32 or the core's fin_wait2_ms, which is the most; 0 the core's; below 0 RST instead of waiting.
+ */
+void corq_conn_set_linger2(struct corq_conn *conn, int seconds);
 void corq_conn_set_ops(struct corq_conn *conn, struct corq_core *core, const struct corq_ops *ops);
 void corq_conn_set_user(struct corq_conn *conn, void *user);
 void *corq_conn_user(const struct corq_conn *conn);
@@ -206,9 +265,36 @@ struct corq_conn_info {
 	uint32_t unacked_bytes, unsent_bytes, readable_bytes, ooo_bytes;
 	uint8_t snd_wscale, rcv_wscale, backoff;
 	bool timestamps, sack, cork, nodelay, fin_queued, fin_sent, peer_fin;
+	bool read_shut, held;
 };
 void corq_conn_get_info(
 	struct corq_core *core, const struct corq_conn *conn, struct corq_conn_info *info);
+
+/* ---- as a socket means it ---- */
+
+/* The connection stays after its end (on_end) until corq_conn_close, so that data and the error can
+ * be taken in order. The on_close after that says 0. */
+void corq_conn_hold(struct corq_conn *conn);
+/* Up to len bytes into buf: how many; when there are none: the error that ended it, once; 0 nothing
+ * will come (peer's FIN, shutdown_read, the end); -EAGAIN. */
+ssize_t corq_conn_recv(struct corq_core *core, struct corq_conn *conn, void *buf, size_t len);
+/* As corq_conn_write, but: the error that ended it, once (then -EPIPE); -EAGAIN when nothing fits.
+ */
+ssize_t corq_conn_send(struct corq_core *core, struct corq_conn *conn, const void *data, size_t len,
+	unsigned flags);
+/* SO_ERROR: the error that ended a held connection, once; else 0. */
+int corq_conn_error(struct corq_conn *conn);
+
+/* poll(2)'s bits. The peer's FIN: IN OUT RDHUP; FINs of both sides, or the end: HUP too; an error
+ * not taken yet: ERR too. */
+enum corq_ready {
+	CORQ_READY_IN = 0x001,
+	CORQ_READY_OUT = 0x004,
+	CORQ_READY_ERR = 0x008,
+	CORQ_READY_HUP = 0x010,
+	CORQ_READY_RDHUP = 0x2000,
+};
+unsigned corq_conn_ready(struct corq_core *core, const struct corq_conn *conn);
 
 #ifdef __cplusplus
 }

@@ -23,14 +23,6 @@ enum corq_timewait {
 	CORQ_TW_LAB,    /* as reuse, and tw_time_ms may be short; counted */
 };
 
-/* Who closes first; one vocabulary for every program. */
-enum corq_close_policy {
-	CORQ_CLOSE_FIRST,
-	CORQ_CLOSE_AFTER_PEER,
-	CORQ_CLOSE_ABORT_IF_EMPTY,
-	CORQ_CLOSE_RST,
-};
-
 struct corq_config {
 	const char *dev;       /* "loop" (default), another of corq_device_at, or "none": no device
 				and no core, for handles alone */

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const world_event_names[EVENT_COUNT] = {
-	"on_open", "on_data", "on_peer_fin", "on_sent", "on_timer", "on_close"};
+const char *const world_event_names[EVENT_COUNT] = {"on_open", "on_data", "on_peer_fin", "on_sent",
+	"on_timer", "on_close", "on_end", "on_acceptable"};
 
 enum event_kind
 world_event_kind(const char *name)
@@ -34,8 +34,8 @@ run_block(struct world *w, struct flow *f, const struct stmt *body)
 		world_call(w, f, st);
 }
 
-static void
-log_event(struct corq_core *core, struct flow *f, enum event_kind kind, int arg)
+void
+world_log_event(struct corq_core *core, struct flow *f, enum event_kind kind, int arg)
 {
 	struct world *w = corq_core_user(core);
 	const struct stmt *block;
@@ -47,7 +47,7 @@ log_event(struct corq_core *core, struct flow *f, enum event_kind kind, int arg)
 			abort();
 	}
 	w->events[w->n_events++] = (struct event){f, kind, arg, w->cleaning, world_time(w)};
-	if (kind == EVENT_CLOSE)
+	if (kind == EVENT_CLOSE || kind == EVENT_END)
 		world_trace(w, "event %s %s%s%s", world_event_names[kind],
 			arg ? strerrorname_np(-arg) : "0", f->next || f != w->flows ? " " : "",
 			f->next || f != w->flows ? f->name : "");
@@ -85,31 +85,31 @@ flow_of(struct corq_core *core, struct corq_conn *conn)
 static void
 on_open(struct corq_core *core, struct corq_conn *conn)
 {
-	log_event(core, flow_of(core, conn), EVENT_OPEN, 0);
+	world_log_event(core, flow_of(core, conn), EVENT_OPEN, 0);
 }
 
 static void
 on_data(struct corq_core *core, struct corq_conn *conn)
 {
-	log_event(core, flow_of(core, conn), EVENT_DATA, 0);
+	world_log_event(core, flow_of(core, conn), EVENT_DATA, 0);
 }
 
 static void
 on_sent(struct corq_core *core, struct corq_conn *conn)
 {
-	log_event(core, flow_of(core, conn), EVENT_SENT, 0);
+	world_log_event(core, flow_of(core, conn), EVENT_SENT, 0);
 }
 
 static void
 on_peer_fin(struct corq_core *core, struct corq_conn *conn)
 {
-	log_event(core, flow_of(core, conn), EVENT_PEER_FIN, 0);
+	world_log_event(core, flow_of(core, conn), EVENT_PEER_FIN, 0);
 }
 
 static void
 on_timer(struct corq_core *core, struct corq_conn *conn)
 {
-	log_event(core, flow_of(core, conn), EVENT_TIMER, 0);
+	world_log_event(core, flow_of(core, conn), EVENT_TIMER, 0);
 }
 
 static void
@@ -117,9 +117,15 @@ on_close(struct corq_core *core, struct corq_conn *conn, int reason)
 {
 	struct flow *f = flow_of(core, conn);
 
-	log_event(core, f, EVENT_CLOSE, reason);
+	world_log_event(core, f, EVENT_CLOSE, reason);
 	if (f->conn == conn)
 		f->conn = NULL;
+}
+
+static void
+on_end(struct corq_core *core, struct corq_conn *conn, int reason)
+{
+	world_log_event(core, flow_of(core, conn), EVENT_END, reason);
 }
 
 const struct corq_ops world_ops = {
@@ -129,12 +135,13 @@ const struct corq_ops world_ops = {
 	.on_peer_fin = on_peer_fin,
 	.on_timer = on_timer,
 	.on_close = on_close,
+	.on_end = on_end,
 };
 
 /* ---- calls ---- */
 
-static int64_t
-number_of(struct world *w, const struct stmt *st, unsigned i)
+int64_t
+world_number_of(struct world *w, const struct stmt *st, unsigned i)
 {
 	char *end;
 	int64_t v;
@@ -147,8 +154,8 @@ number_of(struct world *w, const struct stmt *st, unsigned i)
 	return v;
 }
 
-static bool
-has_word(const struct stmt *st, const char *word)
+bool
+world_has_word(const struct stmt *st, const char *word)
 {
 	for (unsigned i = 1; i < st->n_words; i++)
 		if (!strcmp(st->words[i], word))
@@ -157,58 +164,19 @@ has_word(const struct stmt *st, const char *word)
 }
 
 static int64_t
-call_listen(struct world *w, struct flow *f, const struct stmt *st)
-{
-	struct corq_listen_opts o = {.port = (uint16_t)number_of(w, st, 1), .ops = &world_ops};
-	struct corq_listener *l;
-	unsigned i = 0;
-	int rc;
-
-	if (st->n_words > 3 && !strcmp(st->words[2], "backlog"))
-		o.backlog = (int)number_of(w, st, 3);
-	rc = corq_core_listen(w->tc.core, &o, &l);
-	if (rc != 0)
-		return rc;
-	while (w->listeners[i] != NULL && ++i < WORLD_LISTENERS)
-		;
-	if (i == WORLD_LISTENERS)
-		world_fail(w, st, "the runner keeps %d listeners", WORLD_LISTENERS);
-	w->listeners[i] = l;
-	w->listener_port[i] = o.port;
-	if (f->lport == 0)
-		f->lport = o.port;
-	return 0;
-}
-
-static int64_t
-call_unlisten(struct world *w, struct flow *f, const struct stmt *st)
-{
-	int64_t port = st->n_words > 1 ? number_of(w, st, 1) : f->lport;
-
-	for (unsigned i = 0; i < WORLD_LISTENERS; i++) {
-		if (w->listeners[i] == NULL || w->listener_port[i] != port)
-			continue;
-		corq_listener_close(w->tc.core, w->listeners[i]);
-		w->listeners[i] = NULL;
-		return 0;
-	}
-	world_fail(w, st, "nobody listens on %lld", (long long)port);
-}
-
-static int64_t
 call_connect(struct world *w, struct flow *f, const struct stmt *st)
 {
 	struct corq_connect_opts o = {.raddr = f->paddr,
-		.rport = (uint16_t)number_of(w, st, 1),
+		.rport = (uint16_t)world_number_of(w, st, 1),
 		.ops = &world_ops,
 		.user = f,
-		.nodelay = has_word(st, "nodelay"),
-		.cork = has_word(st, "cork")};
+		.nodelay = world_has_word(st, "nodelay"),
+		.cork = world_has_word(st, "cork")};
 	struct corq_conn_info info;
 	int rc;
 
 	if (st->n_words > 3 && !strcmp(st->words[2], "from"))
-		o.lport = (uint16_t)number_of(w, st, 3);
+		o.lport = (uint16_t)world_number_of(w, st, 3);
 	rc = corq_core_connect(w->tc.core, &o, &f->conn);
 	if (rc != 0)
 		return rc;
@@ -229,15 +197,15 @@ call_connect(struct world *w, struct flow *f, const struct stmt *st)
 static int64_t
 call_write(struct world *w, struct flow *f, const struct stmt *st)
 {
-	size_t n = (size_t)number_of(w, st, 1);
-	unsigned flags =
-		(has_word(st, "more") ? CORQ_MORE : 0) | (has_word(st, "fin") ? CORQ_FIN : 0);
+	size_t n = (size_t)world_number_of(w, st, 1);
+	unsigned flags = (world_has_word(st, "more") ? CORQ_MORE : 0) |
+			 (world_has_word(st, "fin") ? CORQ_FIN : 0);
 	const uint8_t *data = w->pattern + f->wrote % 251;
 	ssize_t rc;
 
 	if (n > WORLD_PATTERN)
 		world_fail(w, st, "the runner writes at most %u bytes a call", WORLD_PATTERN);
-	if (has_word(st, "borrowed"))
+	if (world_has_word(st, "borrowed"))
 		rc = corq_tcp_write_mem(
 			&w->tc.core->eng, f->conn, w->region, data, n, flags, f->wrote);
 	else
@@ -251,7 +219,7 @@ call_write(struct world *w, struct flow *f, const struct stmt *st)
 static int64_t
 call_reserve(struct world *w, struct flow *f, const struct stmt *st)
 {
-	size_t n = (size_t)number_of(w, st, 1), room = n;
+	size_t n = (size_t)world_number_of(w, st, 1), room = n;
 	uint8_t *p = corq_conn_reserve(w->tc.core, f->conn, &room);
 	int rc;
 
@@ -260,7 +228,7 @@ call_reserve(struct world *w, struct flow *f, const struct stmt *st)
 	if (room < n)
 		n = room;
 	memcpy(p, w->pattern + f->wrote % 251, n);
-	rc = corq_conn_commit(w->tc.core, f->conn, n, has_word(st, "more") ? CORQ_MORE : 0);
+	rc = corq_conn_commit(w->tc.core, f->conn, n, world_has_word(st, "more") ? CORQ_MORE : 0);
 	if (rc < 0)
 		return rc;
 	f->wrote += n;
@@ -281,8 +249,9 @@ verify_read(struct world *w, struct flow *f, const struct stmt *st, const uint8_
 static int64_t
 call_read(struct world *w, struct flow *f, const struct stmt *st)
 {
-	size_t want = has_word(st, "all") ? SIZE_MAX : (size_t)number_of(w, st, 1), got = 0;
-	bool any = has_word(st, "unchecked");
+	size_t want = world_has_word(st, "all") ? SIZE_MAX : (size_t)world_number_of(w, st, 1),
+	       got = 0;
+	bool any = world_has_word(st, "unchecked");
 
 	while (got < want) {
 		struct iovec iov[2];
@@ -311,10 +280,86 @@ call_read(struct world *w, struct flow *f, const struct stmt *st)
 static int64_t
 call_splice(struct world *w, struct flow *f, const struct stmt *st)
 {
-	for (struct flow *to = w->flows; to != NULL; to = to->next)
-		if (st->n_words > 1 && !strcmp(to->name, st->words[1]))
-			return corq_splice(w->tc.core, f->conn, to->conn);
+	for (struct flow *to = w->flows; to != NULL; to = to->next) {
+		int rc;
+
+		if (st->n_words < 2 || strcmp(to->name, st->words[1]) != 0)
+			continue;
+		rc = corq_splice(w->tc.core, f->conn, to->conn);
+		to->spliced |= rc == 0;
+		return rc;
+	}
 	world_fail(w, st, "splice to which flow?");
+}
+
+/* recv N: as a socket's read; the bytes are compared. */
+static int64_t
+call_recv(struct world *w, struct flow *f, const struct stmt *st)
+{
+	uint8_t buf[65536];
+	int64_t n = world_number_of(w, st, 1);
+	ssize_t rc;
+
+	if (n > (int64_t)sizeof(buf))
+		world_fail(w, st, "the runner receives at most %zu bytes a call", sizeof(buf));
+	rc = corq_conn_recv(w->tc.core, f->conn, buf, (size_t)n);
+	if (rc > 0)
+		verify_read(w, f, st, buf, (size_t)rc);
+	return rc;
+}
+
+static int64_t
+call_send(struct world *w, struct flow *f, const struct stmt *st)
+{
+	size_t n = (size_t)world_number_of(w, st, 1);
+	ssize_t rc;
+
+	if (n > WORLD_PATTERN)
+		world_fail(w, st, "the runner writes at most %u bytes a call", WORLD_PATTERN);
+	rc = corq_conn_send(w->tc.core, f->conn, w->pattern + f->wrote % 251, n,
+		world_has_word(st, "more") ? CORQ_MORE : 0);
+	if (rc > 0)
+		f->wrote += (uint64_t)rc;
+	return rc;
+}
+
+/* ready NAME ..: exactly these. */
+static int64_t
+call_ready(struct world *w, struct flow *f, const struct stmt *st)
+{
+	static const struct {
+		const char *name;
+		unsigned bit;
+	} bits[] = {{"IN", CORQ_READY_IN}, {"OUT", CORQ_READY_OUT}, {"ERR", CORQ_READY_ERR},
+		{"HUP", CORQ_READY_HUP}, {"RDHUP", CORQ_READY_RDHUP}};
+	unsigned got = corq_conn_ready(w->tc.core, f->conn), want = 0, named = 0;
+
+	for (unsigned i = 0; i < CORQ_ARRAY_LEN(bits); i++)
+		if (world_has_word(st, bits[i].name)) {
+			want |= bits[i].bit;
+			named++;
+		}
+	if (named + 1 != st->n_words)
+		world_fail(w, st, "of IN OUT ERR HUP RDHUP");
+	if (got != want)
+		world_fail(w, st, "readiness is 0x%x, expected 0x%x", got, want);
+	return 0;
+}
+
+/* finish POLICY [MS] */
+static int64_t
+call_finish(struct world *w, struct flow *f, const struct stmt *st)
+{
+	static const char *const names[] = {"first", "after-peer", "abort-if-empty", "rst"};
+
+	for (unsigned i = 0; i < CORQ_ARRAY_LEN(names); i++) {
+		if (st->n_words < 2 || strcmp(st->words[1], names[i]) != 0)
+			continue;
+		corq_conn_finish(w->tc.core, f->conn, (enum corq_close_policy)i,
+			st->n_words > 2 ? (uint64_t)world_number_of(w, st, 2) * CORQ_NS_PER_MS : 0);
+		return 0;
+	}
+	world_fail(w, st, "finish first, after-peer [MS], abort-if-empty or rst");
 }
 
 /* Calls that take no number and return nothing. */
@@ -335,6 +380,8 @@ call_simple(struct world *w, struct flow *f, const char *verb)
 		corq_conn_set_nodelay(core, f->conn, true);
 	else if (!strcmp(verb, "nagle"))
 		corq_conn_set_nodelay(core, f->conn, false);
+	else if (!strcmp(verb, "hold"))
+		corq_conn_hold(f->conn);
 	else if (!strcmp(verb, "linger0"))
 		corq_conn_set_linger0(f->conn, true);
 	else
@@ -360,18 +407,38 @@ call_on_conn(struct world *w, struct flow *f, const struct stmt *st)
 		return call_read(w, f, st);
 	if (!strcmp(verb, "shutdown"))
 		return corq_conn_shutdown(core, f->conn);
+	if (!strcmp(verb, "shutdown_read"))
+		return corq_conn_shutdown_read(core, f->conn);
+	if (!strcmp(verb, "recv"))
+		return call_recv(w, f, st);
+	if (!strcmp(verb, "send"))
+		return call_send(w, f, st);
+	if (!strcmp(verb, "ready"))
+		return call_ready(w, f, st);
+	if (!strcmp(verb, "error"))
+		return corq_conn_error(f->conn);
+	if (!strcmp(verb, "close_linger")) { /* ms */
+		corq_conn_close_linger(core, f->conn, (uint64_t)world_number_of(w, st, 1));
+		return 0;
+	}
+	if (!strcmp(verb, "linger2")) { /* seconds */
+		corq_conn_set_linger2(f->conn, (int)world_number_of(w, st, 1));
+		return 0;
+	}
 	if (!strcmp(verb, "readable"))
 		return (int64_t)corq_conn_readable(f->conn);
 	if (!strcmp(verb, "unsent"))
 		return (int64_t)corq_conn_unsent(f->conn);
 	if (!strcmp(verb, "splice"))
 		return call_splice(w, f, st);
+	if (!strcmp(verb, "finish"))
+		return call_finish(w, f, st);
 	if (!strcmp(verb, "set_mss")) {
-		corq_tcp_set_mss(&core->eng, f->conn, (uint16_t)number_of(w, st, 1));
+		corq_tcp_set_mss(&core->eng, f->conn, (uint16_t)world_number_of(w, st, 1));
 		return 0;
 	}
 	if (!strcmp(verb, "deadline")) { /* ms from now, 0: off */
-		int64_t ms = number_of(w, st, 1);
+		int64_t ms = world_number_of(w, st, 1);
 
 		corq_conn_set_deadline(core, f->conn,
 			ms ? corq_core_now(core) + (uint64_t)ms * CORQ_NS_PER_MS : 0);
@@ -386,12 +453,13 @@ default_result(struct world *w, const struct stmt *st)
 {
 	const char *verb = st->words[0];
 
-	if (!strcmp(verb, "readable") || !strcmp(verb, "unsent"))
+	if (!strcmp(verb, "readable") || !strcmp(verb, "unsent") || !strcmp(verb, "error"))
 		world_fail(w, st, "say what '%s' returns: = N", verb);
-	if (!strcmp(verb, "read") && has_word(st, "all"))
+	if (!strcmp(verb, "read") && world_has_word(st, "all"))
 		world_fail(w, st, "say how many bytes: = N");
-	if (!strcmp(verb, "write") || !strcmp(verb, "reserve") || !strcmp(verb, "read"))
-		return number_of(w, st, 1);
+	if (!strcmp(verb, "write") || !strcmp(verb, "reserve") || !strcmp(verb, "read") ||
+		!strcmp(verb, "recv") || !strcmp(verb, "send"))
+		return world_number_of(w, st, 1);
 	return 0;
 }
 
@@ -403,10 +471,8 @@ world_call(struct world *w, struct flow *f, const struct stmt *st)
 
 	world_trace(w, "call %s%s%s", st->text, f == w->flows ? "" : " on ",
 		f == w->flows ? "" : f->name);
-	if (!strcmp(verb, "listen"))
-		rc = call_listen(w, f, st);
-	else if (!strcmp(verb, "unlisten"))
-		rc = call_unlisten(w, f, st);
+	if (world_call_listener(w, f, st, &rc))
+		;
 	else if (!strcmp(verb, "connect"))
 		rc = call_connect(w, f, st);
 	else

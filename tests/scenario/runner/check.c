@@ -90,6 +90,8 @@ static const struct {
 	FIELD(fin_queued, BASE_NONE),
 	FIELD(fin_sent, BASE_NONE),
 	FIELD(peer_fin, BASE_NONE),
+	FIELD(read_shut, BASE_NONE),
+	FIELD(held, BASE_NONE),
 #undef FIELD
 };
 

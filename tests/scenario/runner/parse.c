@@ -186,7 +186,7 @@ static const struct {
 	{"repeat", STMT_REPEAT, 1, 1, true},
 	{"wait", STMT_WAIT, 0, 1, false},
 	{"device", STMT_DEVICE, 2, 2, false},
-	{"drain", STMT_DRAIN, 0, 0, false},
+	{"drain", STMT_DRAIN, 0, 1, false},
 	{"rebase", STMT_REBASE, 0, 0, false},
 };
 
@@ -232,6 +232,7 @@ parse_words(struct parser *p, struct stmt *st, char **words, unsigned n)
 			return false;
 		break;
 	case STMT_WAIT:
+	case STMT_DRAIN:
 		return n == 0 || parse_duration(p, words[0], &st->dur_ns);
 	case STMT_REPEAT:
 		if (!parse_number(p, words[0], &v) || v < 1)

@@ -191,6 +191,19 @@ do_wait(struct world *w, const struct stmt *st)
 	w->prev_ns = world_time(w);
 }
 
+/* Takes whatever is sent, now or until the time is over. */
+static void
+do_drain(struct world *w, const struct stmt *st)
+{
+	world_drain(w);
+	if (st->dur_ns == 0)
+		return;
+	testcore_run_to(&w->tc, w->start_ns + world_time(w) + (uint64_t)st->dur_ns, false);
+	world_settle(w, st);
+	world_drain(w);
+	w->prev_ns = world_time(w);
+}
+
 static void
 do_device(struct world *w, const struct stmt *st)
 {
@@ -299,7 +312,7 @@ do_stmt(struct world *w, const struct stmt *st)
 		do_device(w, st);
 		break;
 	case STMT_DRAIN:
-		world_drain(w);
+		do_drain(w, st);
 		break;
 	case STMT_REBASE:
 		do_rebase(w);

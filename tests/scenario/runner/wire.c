@@ -317,8 +317,11 @@ build_tcp(struct world *w, struct flow *f, const struct segment *s, uint8_t *out
 	corq_put_be16(t, s->sport >= 0 ? (uint16_t)s->sport : f->pport);
 	corq_put_be16(t + 2, s->dport >= 0 ? (uint16_t)s->dport : f->lport);
 	corq_put_be32(t + 4, seq);
-	corq_put_be32(t + 8, number(&s->ack, f->have_our_isn, f->our_isn,
-				     "our initial sequence number is not known yet (use @N)", why));
+	corq_put_be32(t + 8,
+		s->ack.kind == VALUE_LAST
+			? f->our_end
+			: number(&s->ack, f->have_our_isn, f->our_isn,
+				  "our initial sequence number is not known yet (use @N)", why));
 	hlen = CORQ_TCP_HLEN + put_opts(w, f, s, t + CORQ_TCP_HLEN, why);
 	t[12] = (uint8_t)((s->hlen >= 0 ? (unsigned)s->hlen : hlen / 4) << 4);
 	t[13] = s->flags;

@@ -144,8 +144,14 @@ learn(struct flow *f, const struct packet *p)
 		f->have_our_ts = true;
 		f->our_ts_last = (uint32_t)ts->v[0].lo;
 	}
-	if (!(p->flags & CORQ_TH_SYN))
+	if (!(p->flags & CORQ_TH_SYN)) {
+		uint32_t end = p->seq + p->payload_len + !!(p->flags & CORQ_TH_FIN);
+
+		if ((int32_t)(end - f->our_end) > 0)
+			f->our_end = end;
 		return;
+	}
+	f->our_end = p->seq + 1;
 	if (!f->have_our_isn)
 		f->our_isn = p->seq;
 	f->have_our_isn = true;
@@ -153,16 +159,17 @@ learn(struct flow *f, const struct packet *p)
 	f->our_ts = ts != NULL;
 }
 
-/* Bytes must be those that the program wrote there. */
+/* Bytes must be those that the program wrote there, or that another flow's peer sent (splice). */
 static void
 check_payload(struct world *w, const struct flow *f, const struct packet *p)
 {
+	uint8_t (*byte_at)(uint64_t) = f->spliced ? wire_pattern_in : wire_pattern_out;
 	uint32_t off = p->seq - f->our_syn - 1;
 
 	for (uint32_t i = 0; i < p->payload_len; i++)
-		if (p->payload[i] != wire_pattern_out(off + i))
-			world_fail(w, w->at, "sent byte %u is 0x%02x, the program wrote 0x%02x",
-				off + i, p->payload[i], wire_pattern_out(off + i));
+		if (p->payload[i] != byte_at(off + i))
+			world_fail(w, w->at, "sent byte %u is 0x%02x, not 0x%02x", off + i,
+				p->payload[i], byte_at(off + i));
 }
 
 /* Sees every packet first: whatever the script expects, it must be a good packet. */
@@ -323,8 +330,9 @@ world_init(struct world *w, struct script *s, bool verbose, const char *pcap_dir
 	w->pattern = malloc(WORLD_PATTERN + 251);
 	if (w->trace == NULL || w->pattern == NULL)
 		abort();
-	for (uint32_t i = 0; i < WORLD_PATTERN + 251; i++)
-		w->pattern[i] = wire_pattern_out(i);
+	for (uint32_t i = 0; i < WORLD_PATTERN + 251; i += 251) /* its period */
+		for (uint32_t j = 0; j < 251 && i + j < WORLD_PATTERN + 251; j++)
+			w->pattern[i + j] = i ? w->pattern[j] : wire_pattern_out(j);
 }
 
 void

@@ -26,6 +26,8 @@ enum event_kind {
 	EVENT_SENT,
 	EVENT_TIMER,
 	EVENT_CLOSE,
+	EVENT_END,        /* of a held connection */
+	EVENT_ACCEPTABLE, /* of a listener; logged on the first flow */
 	EVENT_COUNT,
 };
 
@@ -37,11 +39,13 @@ struct flow {
 	bool have_our_isn, have_peer_isn;
 	uint32_t our_isn, peer_isn;
 	uint32_t our_syn, peer_syn; /* numbers of the last SYN each way (rebase) */
+	uint32_t our_end;           /* number behind all that we sent: `ack last` */
 	bool our_ts, peer_ts;       /* the SYN had timestamps */
 	bool have_our_ts;
 	uint32_t our_ts_base, our_ts_last, peer_ts_last;
 	struct corq_conn *conn;
 	uint64_t wrote, read; /* stream offsets of the program */
+	bool spliced;         /* it sends what another flow's peer sent, from its first byte on */
 	const struct stmt *on[EVENT_COUNT];
 };
 
@@ -145,6 +149,17 @@ extern const char *const world_event_names[EVENT_COUNT];
 void world_call(struct world *w, struct flow *f, const struct stmt *st);
 uint64_t world_hook(struct corq_core *core, void *arg, uint64_t now_ns);
 enum event_kind world_event_kind(const char *name); /* EVENT_COUNT: no such */
+
+/* ---- listeners.c: listen, unlisten, drain, accept ---- */
+
+/* False: not such a call. Else *rc is its result. */
+bool world_call_listener(struct world *w, struct flow *f, const struct stmt *st, int64_t *rc);
+
+/* ---- calls.c, for listeners.c ---- */
+
+void world_log_event(struct corq_core *core, struct flow *f, enum event_kind kind, int arg);
+int64_t world_number_of(struct world *w, const struct stmt *st, unsigned i);
+bool world_has_word(const struct stmt *st, const char *word);
 
 /* ---- check.c ---- */
 
