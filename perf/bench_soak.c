@@ -9,6 +9,7 @@
  * start. Exit status 1 when anything is not back.
  */
 #include "drive.h"
+#include "leftover.h"
 
 #include <stdio.h>
 
@@ -26,22 +27,10 @@ struct soak {
 };
 
 static void
-compare(struct drive *d, const char *what, uint64_t was, uint64_t is)
-{
-	struct soak *s = d->step_state;
-
-	result_add(&d->results, "objects", (double)is, "%s_out_at_the_end", what);
-	if (is == was)
-		return;
-	fprintf(stderr, "bench_soak: %s: %llu out at the start, %llu at the end\n", what,
-		(unsigned long long)was, (unsigned long long)is);
-	s->not_back = 1;
-}
-
-static void
 report(struct drive *d)
 {
 	struct soak *s = d->step_state;
+	struct leftover left[LEFTOVER_KINDS];
 	struct corq_stats e;
 
 	corq_stats(d->inst, &e);
@@ -50,18 +39,11 @@ report(struct drive *d)
 	result_add(&d->results, "KiB", (double)s->rss[TENTHS], "resident_at_100_percent");
 	result_add(
 		&d->results, "KiB", (double)s->rss[TENTHS] - (double)s->rss[FROM_TENTH], "grown");
-	compare(d, "connections", s->start.conn_live, e.conn_live);
-	compare(d, "pool_connections", s->start.used_conns, e.used_conns);
-	compare(d, "records", s->start.used_records, e.used_records);
-	compare(d, "time_wait", s->start.time_wait_live, e.time_wait_live);
-	compare(d, "work_blocks", s->start.used_work, e.used_work);
-	compare(d, "transmission_records", s->start.used_txrec, e.used_txrec);
-	compare(d, "chunks", s->start.used_chunks, e.used_chunks);
-	compare(d, "byte_blocks", s->start.used_blocks, e.used_blocks);
-	compare(d, "held_frames", s->start.used_held_frames, e.used_held_frames);
-	compare(d, "handles", s->start.used_handles, e.used_handles);
-	compare(d, "ports", s->start.ports_used + s->start.ports_waiting,
-		e.ports_used + e.ports_waiting);
+	leftover_list(&s->start, &e, left);
+	for (unsigned i = 0; i < LEFTOVER_KINDS; i++)
+		result_add(&d->results, "objects", (double)left[i].is, "%s_out_at_the_end",
+			left[i].name);
+	s->not_back = leftover_tell("bench_soak", &s->start, &e) != 0;
 }
 
 static bool

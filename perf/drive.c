@@ -294,9 +294,10 @@ static uint64_t
 server_hook(struct corq_core *core, void *arg, uint64_t now_ns)
 {
 	uint64_t ms = atomic_exchange(&server_pause_ms, 0);
+	struct drive *d = arg;
 
-	(void)core;
-	(void)arg;
+	if (d->server_turn)
+		d->server_turn(d, core);
 	if (ms)
 		sleep_ms(ms);
 	return now_ns + NS_PER_MS;

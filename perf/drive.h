@@ -44,6 +44,8 @@ struct drive {
 	uint64_t failures;                             /* until then */
 	int (*step)(struct drive *d, uint64_t now_ns); /* the clock's work; non-zero: stop */
 	void *step_state;
+	void (*server_turn)(struct drive *d, struct corq_core *core); /* in each server's hook, or
+									 NULL */
 };
 
 /* Options, start, run, report, end. step NULL: warm-up and windows. Returns the exit code. */

@@ -21,38 +21,15 @@ LAB_CPU_A=$CPU_B LAB_CPU_B=$CPU_A # side a serves, b asks
 corq=$BUILD/apps/corq
 corq_ip=0
 
-nginx_lab_down()
-{
-	local status=$?
-	set +e
-	ip netns del "$ns_c" 2>/dev/null
-	(exit $status)
-	lab_down
-}
-
-# A second link from side a, to a namespace of its own, set as the lab sets its sides.
-second_client()
-{
-	local LAB_NET=10.78.0 if_a=cqp$$ if_c=cqc$$
-	ip netns add "$ns_c"
-	ip link add "$if_a" netns "$LAB_NS_A" type veth peer name "$if_c" netns "$ns_c"
-	lab_link "$LAB_NS_A" "$if_a" ""
-	lab_link "$ns_c" "$if_c" ""
-	lab_kernel_side "$LAB_NS_A" "$if_a" 10.78.0.1 ""
-	lab_kernel_side "$ns_c" "$if_c" 10.78.0.2 ""
-}
-
 nginx_lab_up()
 {
 	lab_up --b bare
-	ns_c=corq-c-$$
-	trap nginx_lab_down EXIT
-	second_client
+	lab_third
 	lab_file 100 100
 	lab_nginx_start a
 	nginx_worker=$(pgrep -P "$lab_nginx_pid" | head -n 1)
 	[ "$nginx_worker" ] || lab_die "nginx has no worker"
-	KERNEL_URL=http://10.78.0.1/100
+	KERNEL_URL=http://$LAB_IP_AC/100
 	cat >"$LAB_TMP/measured.py" <<-'PYTHON'
 		import os, resource, subprocess, sys, time
 		worker, out = sys.argv[1:3]
@@ -76,7 +53,7 @@ nginx_lab_up()
 
 lab_in_c()
 {
-	ip netns exec "$ns_c" taskset -c "$LAB_CPU_B" "$@"
+	ip netns exec "$LAB_NS_C" taskset -c "$LAB_CPU_B" "$@"
 }
 
 # measured OUT in_b|in_c CMD...

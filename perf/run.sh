@@ -10,8 +10,11 @@
 #   pause      the rate after a pause of 10 ms of either side (loop)
 #   stream     one flow: loop, memif
 #   idle       memory of 1 M idle connections (loop)
+#   records    TIME_WAIT records, 10 k to 10 M live at a time, at loop's full rate
 #   vs_kernel  the same work by corq on loop and by the kernel over veth, in turns (vs_kernel.sh)
 #   vs_wrk     corq ab and wrk against one stock nginx over veth, in turns: rate, CPU (vs_wrk.sh)
+#   cork_close connect to EOF in four ways to cork and close, corq and the kernel (cork_close.sh)
+#   vs_nginx   stock ab against corq httpd and nginx over one veth pair, in turns (vs_nginx.sh)
 #   knee       corq ab against nginx over veth as -c grows, and at four times the knee (knee.sh)
 #
 # BUILD is the build folder (default build; made when it is not there). REPS: repetitions (5).
@@ -21,7 +24,7 @@ cd "$(dirname "$0")/.." || exit 1
 build=$(realpath -m "${BUILD:-build}")
 export BUILD=$build REPS=${REPS:-5}
 RESULTS=$(realpath -m "${RESULTS:-perf/results}")
-all="engine handles conn pause stream idle vs_kernel vs_wrk knee"
+all="engine handles conn pause stream idle records vs_kernel vs_wrk cork_close vs_nginx knee"
 failed=0
 
 die()
@@ -129,6 +132,11 @@ run_idle()
 	bench idle
 }
 
+run_records()
+{
+	bench records
+}
+
 run_vs_kernel()
 {
 	perf/vs_kernel.sh
@@ -137,6 +145,16 @@ run_vs_kernel()
 run_vs_wrk()
 {
 	perf/vs_wrk.sh
+}
+
+run_cork_close()
+{
+	perf/cork_close.sh
+}
+
+run_vs_nginx()
+{
+	perf/vs_nginx.sh
 }
 
 run_knee()

@@ -15,6 +15,8 @@
 # As a command:   lab.sh run [lab_up options] -- COMMAND [ARGUMENT...]   (sees the LAB_* names)
 #
 #   lab_up [--b bare|kernel] [--dev veth|xdp|tap] [--mtu N] [--ip6] [--offload on|off]
+#   lab_third                           a third side c, LAB_NS_C, the kernel's: on a second pair to side
+#                                       a, which is LAB_IP_AC there, and c is LAB_IP_C
 #   lab_down                            also runs by itself at exit, on error and on interrupt
 #   lab_in_a CMD...  lab_in_b CMD...    run in the foreground, in the namespace, on its CPU
 #   lab_spawn_a NAME CMD...  lab_spawn_b NAME CMD...
@@ -268,6 +270,20 @@ lab_link()
 	ip -n "$ns" link set "$if" up
 }
 
+lab_third()
+{
+	local LAB_NET=10.78.0 if_a=cqp$$ if_c=cqc$$
+	LAB_NS_C=corq-c-$$ LAB_IP_AC=$LAB_NET.1 LAB_IP_C=$LAB_NET.2
+	lab_namespace "$LAB_NS_C"
+	ip link add "$if_a" netns "$LAB_NS_A" type veth peer name "$if_c" netns "$LAB_NS_C" ||
+		lab_die "cannot make a second veth pair"
+	lab_link "$LAB_NS_A" "$if_a" ""
+	lab_link "$LAB_NS_C" "$if_c" ""
+	lab_kernel_side "$LAB_NS_A" "$if_a" "$LAB_IP_AC" ""
+	lab_kernel_side "$LAB_NS_C" "$if_c" "$LAB_IP_C" ""
+	lab_poll 5 0 lab_has_carrier "$LAB_NS_C" "$if_c" || lab_die "$if_c has no carrier"
+}
+
 lab_has_carrier()
 {
 	ip -n "$1" -o link show "$2" | grep -q 'state UP'
@@ -285,7 +301,7 @@ lab_down()
 			lab_stop "${lab_pids[i]}" TERM
 		done
 		lab_pids=()
-		for ns in "$LAB_NS_A" "$LAB_NS_B"; do
+		for ns in "$LAB_NS_A" "$LAB_NS_B" ${LAB_NS_C-}; do
 			left=$(ip netns pids "$ns" 2>/dev/null)
 			for pid in $left; do
 				echo "lab: process $pid ($(cat "/proc/$pid/comm" 2>/dev/null)) was left, killed" >&2
