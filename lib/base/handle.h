@@ -16,13 +16,16 @@
  *   the lane's thread only (lane region)
  *     used[]         bit: slot is taken. By the directory's numbering, so a slot's number leads to
  *                    its word without a look at anything else. Set for a free slot: its free is
- *                    on the way (remote words, cache of `fast`), or was lost with a thread that
+ *                    on the way (remote words, the cache), or was lost with a thread that
  *                    died: an audit finds it
  *     sum[k]         of the lane's block k: full bit w: word w of it has no zero; and which block
  *                    of the directory it is
  *     room[v], top   bit k: block has a slot left; bit v: room[v] != 0
  *     So the lowest free slot is four counts of trailing zeros away, with "lowest" by the lane's
  *     own numbering of its blocks, as of its last fold.
+ *     fast[]         the cache: free slots that are marked in used[]. With `lowest` one at most, a
+ *                    slot that was put below all that are free: the next take has it without the
+ *                    maps. A drain of a block sends it back to them first
  *   everyone (global region)
  *     dir[block]         lane and number within the lane, or 0: free. Truth of lending: changed
  *                        from 0 by compare-and-swap, whose winner owns the block. Stale: the free
@@ -96,7 +99,7 @@
 #define CORQ_WORD_SHIFT 6
 #endif
 #ifndef CORQ_FAST_SLOTS
-#define CORQ_FAST_SLOTS 128u /* the cache of order `fast` */
+#define CORQ_FAST_SLOTS 128u /* the cache of order `fast`; `lowest` has one slot of it */
 #endif
 #ifndef CORQ_FOLD_CALLS
 #define CORQ_FOLD_CALLS 256u /* calls that a fold is put off; perf/bench_handles --part cross */
@@ -197,7 +200,9 @@ struct corq_block_sum {
 struct corq_lane_mem {
 	uint64_t top;
 	uint32_t patience; /* words that may become 0 before it looks for blocks to return */
-	uint32_t n_fast;   /* slots in its cache */
+	uint32_t n_fast;   /* slots in its cache; of order `lowest` one at most */
+	uint32_t edge;     /* no slot below this place is free in the maps */
+	uint32_t below; /* order `lowest`: a slot below this place is the lowest when it is put */
 	uint64_t room[CORQ_WORD_BITS];
 	uint32_t fast[CORQ_FAST_SLOTS];
 	uint64_t mine[CORQ_WORD_BITS]; /* bit k: the lane has a block k */

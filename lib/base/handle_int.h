@@ -47,6 +47,13 @@ slot_bit(uint32_t n)
 	return 1ull << (n & (CORQ_WORD_BITS - 1));
 }
 
+/* Where slot n of the lane's block k stands in the lane's order. */
+static inline uint32_t
+lane_place(uint32_t k, uint32_t n)
+{
+	return k << CORQ_BLOCK_SHIFT | (n & (CORQ_BLOCK_SLOTS - 1));
+}
+
 /* The first word of a block's slots. */
 static inline uint64_t *
 block_words(const struct corq_lane *l, uint32_t block)

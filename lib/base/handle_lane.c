@@ -4,7 +4,9 @@
  *
  * The lane's thread. Invariants between calls:
  *   - full, room and top follow from used (a bit each for "no zero bit", "has a slot left");
- *   - a slot in the cache of order fast is marked as taken;
+ *   - a slot in the cache is marked as taken;
+ *   - order `lowest`: the slot in the cache is lower than all that the maps have free, and so is
+ *     `edge` at most; `below` is the cached slot's place, or without one `edge`;
  *   - a slot closed and held back is not live, but its bit is still 1.
  */
 #include "base/handle_int.h"
@@ -33,9 +35,9 @@ word_has_room(struct corq_lane *l, uint32_t n)
 	l->m->sum[k].full &= ~(1ull << slot_word(n));
 }
 
-/* The lane's lowest free slot, or CORQ_NONE. */
+/* The lowest slot that is free in the maps, or CORQ_NONE. */
 static CORQ_ALWAYS_INLINE uint32_t
-try_lowest(struct corq_lane *l)
+try_maps(struct corq_lane *l)
 {
 	struct corq_lane_mem *m = l->m;
 	uint64_t top = m->top, used;
@@ -56,6 +58,7 @@ try_lowest(struct corq_lane *l)
 	used |= 1ull << b;
 	m->used[n] = used;
 	n = n << CORQ_WORD_SHIFT | b;
+	m->edge = m->below = lane_place(k, n) + 1;
 	return CORQ_UNLIKELY(used == CORQ_WORD_ALL) ? word_is_full(m, k, n) : n;
 }
 
@@ -69,6 +72,19 @@ try_cache(struct corq_lane *l)
 		return CORQ_NONE;
 	l->m->n_fast = n;
 	return l->m->fast[n];
+}
+
+/* The lane's lowest free slot, or CORQ_NONE. */
+static CORQ_ALWAYS_INLINE uint32_t
+try_lowest(struct corq_lane *l)
+{
+	struct corq_lane_mem *m = l->m;
+
+	if (m->n_fast == 0)
+		return try_maps(l);
+	m->n_fast = 0;
+	m->below = m->edge;
+	return m->fast[0];
 }
 
 static CORQ_ALWAYS_INLINE uint32_t
@@ -85,7 +101,7 @@ fill_cache(struct corq_lane *l)
 {
 	uint32_t n = 0, want = CORQ_FAST_SLOTS / 2, slot;
 
-	while (n < want && (slot = try_lowest(l)) != CORQ_NONE)
+	while (n < want && (slot = try_maps(l)) != CORQ_NONE)
 		l->m->fast[want - 1 - n++] = slot;
 	for (uint32_t i = 0; i < n && n < want; i++)
 		l->m->fast[i] = l->m->fast[want - n + i];
@@ -101,9 +117,9 @@ take_slow(struct corq_lane *l)
 	n = try_take(l);
 	if (n != CORQ_NONE)
 		return n;
-	n = try_lowest(l); /* order fast, and the cache is empty */
+	n = try_maps(l); /* order fast, and the cache is empty */
 	if (n == CORQ_NONE && corq_lane_find_room(l))
-		n = try_lowest(l);
+		n = try_maps(l);
 	if (l->order == CORQ_LANE_FAST)
 		fill_cache(l);
 	return n;
@@ -138,6 +154,7 @@ corq_lane_flush(struct corq_lane *l, uint32_t keep)
 {
 	uint32_t n = CORQ_MIN(l->m->n_fast, CORQ_FAST_SLOTS), i = 0;
 
+	l->m->edge = l->m->below = 0;
 	if (n <= keep)
 		return;
 	while (i < n - keep) { /* the oldest go */
@@ -153,31 +170,62 @@ corq_lane_flush(struct corq_lane *l, uint32_t keep)
 	l->m->n_fast = keep;
 }
 
+/* The cached slot goes to the maps: a lower one comes. */
+static CORQ_NOINLINE void
+give_way(struct corq_lane *l)
+{
+	uint32_t edge = l->m->below;
+
+	corq_lane_flush(l, 0);
+	l->m->edge = edge;
+}
+
+/* Slot n, of the lane's block k, goes to the cache if it is the lowest that is free, and else to
+ * the maps. */
+static CORQ_ALWAYS_INLINE void
+put_lowest(struct corq_lane *l, uint32_t n, uint32_t k)
+{
+	struct corq_lane_mem *m = l->m;
+	uint32_t place = lane_place(k, n);
+
+	if (place >= m->below) {
+		m->edge = CORQ_MIN(m->edge, place);
+		put_bit(l, n);
+		return;
+	}
+	if (m->n_fast != 0)
+		give_way(l);
+	m->fast[0] = n;
+	m->n_fast = 1;
+	m->below = place;
+}
+
 /* The cache is full: half of it goes. Or the lane rests. */
 static CORQ_NOINLINE void
-put_slow(struct corq_lane *l, uint32_t n)
+put_slow(struct corq_lane *l, uint32_t n, uint32_t k)
 {
 	lane_begin(l);
 	if (l->order == CORQ_LANE_LOWEST) {
-		put_bit(l, n);
+		put_lowest(l, n, k);
 		return;
 	}
 	corq_lane_flush(l, CORQ_FAST_SLOTS / 2);
 	l->m->fast[l->m->n_fast++] = n;
 }
 
+/* Slot n, of the lane's block k, is free again. */
 static CORQ_ALWAYS_INLINE void
-put(struct corq_lane *l, uint32_t n)
+put(struct corq_lane *l, uint32_t n, uint32_t k)
 {
 	uint32_t at;
 
 	if (l->order == CORQ_LANE_LOWEST) {
-		put_bit(l, n);
+		put_lowest(l, n, k);
 		return;
 	}
 	at = l->m->n_fast;
 	if (CORQ_UNLIKELY(at >= CORQ_FAST_SLOTS || l->order != CORQ_LANE_FAST)) {
-		put_slow(l, n);
+		put_slow(l, n, k);
 		return;
 	}
 	l->m->fast[at] = n;
@@ -197,7 +245,7 @@ corq_lane_take(struct corq_lane *l)
 void
 corq_lane_put(struct corq_lane *l, uint32_t slot)
 {
-	put(l, slot);
+	put(l, slot, dir_number(corq_load_relaxed_u32(&l->dir[slot_block(slot)])));
 }
 
 /* ---- handles ---- */
@@ -324,7 +372,8 @@ close_handle(struct corq_lane *l, corq_h h)
 		corq_remote_free(l->h, n);
 		return 0;
 	}
-	put(l, n); /* first: a thief may write the figures of a lane that rests */
+	/* First: a thief may write the figures of a lane that rests. */
+	put(l, n, dir_number(entry));
 	figure_add(&l->line->left, 1);
 	return 0;
 }
@@ -371,7 +420,7 @@ corq_lane_turn_end(struct corq_lane *l)
 			&slot->word, corq_load_relaxed_u64(&slot->word) & ~CORQ_SLOT_HELD);
 		figure_add(&l->line->n_held, UINT32_MAX);
 		figure_add(&l->line->left, 1);
-		put(l, n);
+		put(l, n, dir_number(corq_load_relaxed_u32(&l->dir[slot_block(n)])));
 		n = next;
 	}
 }

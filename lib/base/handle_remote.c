@@ -82,6 +82,8 @@ corq_lane_drain_block(struct corq_lane *l, uint32_t k, uint64_t words)
 
 	if (block == CORQ_NONE)
 		return;
+	if (l->order != CORQ_LANE_FAST) /* what is freed here may be lower than the cached slot */
+		corq_lane_flush(l, 0);
 	r = &l->h->remote[block];
 	words |= corq_xchg_acqrel_u64(&r->some, 0); /* A2, R3 */
 	while (words != 0) {
