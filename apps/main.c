@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-static const struct app *const apps[] = {&app_ab, &app_httpd, &app_opensock};
+static const struct app *const apps[] = {&app_ab, &app_httpd, &app_opensock, &app_closetest};
 #define APPS (sizeof(apps) / sizeof(apps[0]))
 
 static const struct app *
@@ -33,7 +33,7 @@ usage(FILE *out)
 	      "subcommands:\n",
 		out);
 	for (size_t i = 0; i < APPS; i++)
-		fprintf(out, "  %-8s %s\n", apps[i]->name, apps[i]->summary);
+		fprintf(out, "  %-9s %s\n", apps[i]->name, apps[i]->summary);
 }
 
 static int

@@ -35,6 +35,7 @@ struct app {
 extern const struct app app_ab;
 extern const struct app app_httpd;
 extern const struct app app_opensock;
+extern const struct app app_closetest;
 
 /* Sets the name in front of error lines ("corq ab"). */
 void app_set_name(const char *name);
