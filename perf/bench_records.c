@@ -34,6 +34,7 @@
 #define OFF_BY       0.1 /* of the number wanted: then the time is chosen anew, but at the last try */
 #define PAUSE        (1u << 20)
 #define SETTLE_MS    300
+#define RATE_MIN     1000.0
 #define BACK_MAX_MS  5000
 #define MARGIN       3 / 2 /* room for records over the number wanted: none is evicted */
 #define MARGIN_FIXED 131072
@@ -278,11 +279,12 @@ try_level(struct level *l, uint64_t hold_ms, int argc, char **argv)
 	return got;
 }
 
-/* The time that gives the number at this rate. */
+/* The time that gives the number at this rate. A machine too busy for a thousand connections a
+ * second says nothing about the next try. */
 static uint32_t
 time_for(uint32_t live, double rate)
 {
-	double ms = live * 1000.0 / rate;
+	double ms = live * 1000.0 / CORQ_MAX(rate, RATE_MIN);
 
 	return ms < 1 ? 1 : (uint32_t)(ms + 0.5);
 }
