@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks what --json of `corq ab`, `httpd` or `opensock` wrote against its schema.json, and that it adds up.
+"""Checks what --json of `corq ab`, `httpd`, `opensock` or `closetest` wrote against its schema.json, and that it adds up.
 
   check_json.py SCHEMA FILE           checks a file
   check_json.py SCHEMA --run COMMAND  runs COMMAND (which prints the JSON) and checks that
@@ -123,6 +123,32 @@ def opensock_sums(o, errors):
         errors.append("adds_up is false")
 
 
+def closetest_stage(o, s, errors):
+    name = f"{s['part']} {s['close']} {s['round']}"
+    failed, tw, c = s["failed"], s["time_wait"], s["connect_us"]
+    if s["connections"] != s["good"] + sum(failed.values()):
+        errors.append(f"{name}: connections is not good + failed")
+    if (s["first_no_port"] is None) != (failed["no_port"] == 0):
+        errors.append(f"{name}: first_no_port without failed.no_port, or the reverse")
+    if not s["good"] <= c["count"] <= s["connections"] or s["reset_after_open"] > s["good"]:
+        errors.append(f"{name}: connect_us.count, good and reset_after_open do not go together")
+    if tw["peak"] < tw["now"] or tw["peak_bytes"] != tw["peak"] * (o["record_bytes"] + o["table_bytes"]):
+        errors.append(f"{name}: time_wait: peak below now, or not peak_bytes")
+    times = [c[k] for k in ("p50", "p99", "p999", "max")]
+    if (None in times) != (c["count"] == 0) or (None not in times and times != sorted(times)):
+        errors.append(f"{name}: connect_us does not rise: {times}")
+    refused = s["ports"]["refused"]
+    if refused is not None and refused != failed["no_port"]:
+        errors.append(f"{name}: ports.refused is not failed.no_port")
+
+
+def closetest_sums(o, errors):
+    for s in o["stages"]:
+        closetest_stage(o, s, errors)
+    if o["error"] is None and any(sum(s["failed"].values()) for s in o["stages"]):
+        errors.append("connections failed, and no error says so")
+
+
 def sums(o, errors):
     r, c = o["requests"], o["connections"]
     if r["started"] != r["complete"] + r["aborted"] + r["outstanding"]:
@@ -157,7 +183,8 @@ def problems(o, schema):
     errors = []
     check(o, schema, "$", errors)
     if not errors:
-        {"corq-httpd/1": server_sums, "corq-opensock/1": opensock_sums}.get(o["schema"], sums)(o, errors)
+        {"corq-httpd/1": server_sums, "corq-opensock/1": opensock_sums,
+         "corq-closetest/1": closetest_sums}.get(o["schema"], sums)(o, errors)
     return errors
 
 

@@ -22,7 +22,7 @@ prepare(struct closetest_run *run, const struct closetest_options *opts)
 
 		s->step = steps[i];
 		s->tw_client = s->tw_server = s->packets = s->recycled = s->reused = s->evicted =
-			s->syn_again = -1;
+			s->syn_again = s->timeouts = -1;
 		s->ports_total = s->ports_used = s->ports_waiting = s->ports_recycled =
 			s->ports_refused = -1;
 		corq_hist_init(&s->connect);

@@ -37,7 +37,8 @@ struct closetest_stage {
 	double recycled;  /* TIME_WAIT left early for a newer SYN */
 	double reused;    /* taken by our own connect */
 	double evicted;   /* thrown out: the table was full */
-	double syn_again; /* SYNs sent again */
+	double syn_again; /* SYNs sent again, most of them at once: the peer had a TIME_WAIT */
+	double timeouts;  /* retransmission timers that fired */
 	double ports_total, ports_used, ports_waiting, ports_recycled, ports_refused;
 };
 

@@ -85,6 +85,7 @@ stage(const struct closetest_run *run, const struct closetest_stage *s)
 	json_object_set_new(o, "ports", ports(s));
 	app_json_put_real(o, "packets", s->packets);
 	app_json_put_real(o, "syn_retransmits", s->syn_again);
+	app_json_put_real(o, "timeouts", s->timeouts);
 	return o;
 }
 

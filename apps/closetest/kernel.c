@@ -13,16 +13,21 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
+#define BACKLOG  128
+#define BEHIND   64  /* connections; the client waits for the server, else its SYNs are dropped */
 #define TW_BYTES 256 /* of tcp_timewait_sock on 64-bit Linux, when slabinfo is not to be read */
 
 struct server {
 	int fd;
 	struct closetest_step step;
+	_Atomic uint64_t served;
 };
 
 static uint64_t
@@ -94,6 +99,7 @@ serve(void *arg)
 		if (!closetest_at_accept(&server->step))
 			(void)!read(fd, &byte, 1);
 		close_by(fd, server->step.close);
+		atomic_fetch_add(&server->served, 1);
 	}
 	return NULL;
 }
@@ -106,8 +112,8 @@ listen_here(struct sockaddr_in *at)
 
 	*at = (struct sockaddr_in){
 		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	if (fd >= 0 && bind(fd, (struct sockaddr *)at, sizeof(*at)) == 0 && listen(fd, 128) == 0 &&
-		getsockname(fd, (struct sockaddr *)at, &len) == 0)
+	if (fd >= 0 && bind(fd, (struct sockaddr *)at, sizeof(*at)) == 0 &&
+		listen(fd, BACKLOG) == 0 && getsockname(fd, (struct sockaddr *)at, &len) == 0)
 		return fd;
 	app_error("cannot listen on 127.0.0.1: %s", strerror(errno));
 	if (fd >= 0)
@@ -166,7 +172,8 @@ one(struct closetest_run *run, struct closetest_stage *s, const struct sockaddr_
 }
 
 static void
-run_blocks(struct closetest_run *run, struct closetest_stage *s, const struct sockaddr_in *to)
+run_blocks(struct closetest_run *run, struct closetest_stage *s, const struct server *server,
+	const struct sockaddr_in *to)
 {
 	uint64_t in_a_row = 0, block, since;
 	int rc = 0;
@@ -177,6 +184,8 @@ run_blocks(struct closetest_run *run, struct closetest_stage *s, const struct so
 		since = now_ns();
 		for (uint64_t i = 0; i < block && !s->cut_short; i++) {
 			rc = one(run, s, to);
+			while (server->fd >= 0 && s->good > atomic_load(&server->served) + BEHIND)
+				sched_yield();
 			in_a_row = rc != 0 ? in_a_row + 1 : 0;
 			s->cut_short = closetest_hopeless(s, in_a_row);
 		}
@@ -210,7 +219,7 @@ run_stage(struct closetest_run *run, struct closetest_stage *s, const struct soc
 	s->ran = true;
 	s->tw_before = s->tw_now = count_time_wait();
 	closetest_begin_lines(run, s);
-	run_blocks(run, s, &to);
+	run_blocks(run, s, &server, &to);
 	if (server.fd >= 0) {
 		shutdown(server.fd, SHUT_RDWR);
 		pthread_join(thread, NULL);

@@ -43,12 +43,11 @@ struct course {
 	struct slot *slots;
 	uint32_t used; /* slots */
 	uint64_t asked, block_first, block_left, block_since, block_ns, settle_until;
-	uint64_t live, ended_client, ended_server, in_a_row;
-	uint64_t opened_all; /* client's, since the instance started */
-	bool closed_before;  /* a FIN or RST of the peer came before ours */
+	uint64_t live, in_a_row;
 	int last_error;
 	struct corq_listener *listener[CLOSETEST_PARTS * CLOSETEST_POLICIES];
 	struct closetest_step listens[CLOSETEST_PARTS * CLOSETEST_POLICIES];
+	uint64_t waiting[CLOSETEST_PARTS * CLOSETEST_POLICIES]; /* ports, after its last stage */
 	struct corq_stats before;
 	double tw_client, tw_server;
 };
@@ -65,22 +64,24 @@ course_of(struct corq_core *core)
 	return corq_core_user(core);
 }
 
-static bool
-in_time_wait(struct corq_core *core, const struct corq_conn *conn)
-{
-	struct corq_conn_info info;
-
-	corq_conn_get_info(core, conn, &info);
-	return info.state == CORQ_TIME_WAIT;
-}
+/* The word of a connection that we have closed: did our FIN go before the peer's was here? Then
+ * the TIME_WAIT is ours, if it ends in order. */
+static char first, second;
 
 static void
 end_connection(struct corq_core *core, struct corq_conn *conn, enum corq_close_policy policy)
 {
-	if (closetest_by_reset(policy))
-		corq_conn_abort(core, conn);
-	else
-		corq_conn_close(core, conn);
+	struct corq_conn_info info;
+
+	corq_conn_get_info(core, conn, &info);
+	corq_conn_set_user(conn, info.peer_fin ? &second : &first);
+	corq_conn_finish(core, conn, policy, 0);
+}
+
+static bool
+to_time_wait(const struct corq_conn *conn, int reason)
+{
+	return reason == 0 && corq_conn_user(conn) == &first;
 }
 
 /* ---- our server; a connection's word is its step ---- */
@@ -111,9 +112,8 @@ server_close(struct corq_core *core, struct corq_conn *conn, int reason)
 {
 	struct course *t = course_of(core);
 
-	(void)reason;
 	t->live--;
-	t->tw_server += in_time_wait(core, conn);
+	t->tw_server += to_time_wait(conn, reason);
 }
 
 static const struct corq_ops server_ops = {
@@ -127,7 +127,7 @@ closing_close(struct corq_core *core, struct corq_conn *conn, int reason)
 	struct course *t = course_of(core);
 
 	t->live--;
-	t->tw_client += in_time_wait(core, conn);
+	t->tw_client += to_time_wait(conn, reason);
 	if (reason == -ECONNRESET)
 		stage(t)->reset_after++;
 }
@@ -160,7 +160,6 @@ client_done(struct corq_core *core, struct corq_conn *conn, struct slot *slot)
 	stage(t)->good++;
 	t->in_a_row = 0;
 	corq_conn_set_ops(conn, core, &closing_ops);
-	corq_conn_set_user(conn, NULL);
 	corq_conn_set_deadline(core, conn, 0);
 	end_connection(core, conn, t->run->opts->plan.client);
 	leave_slot(t, slot, corq_core_now(core));
@@ -193,6 +192,7 @@ client_timer(struct corq_core *core, struct corq_conn *conn)
 
 	failed(t, slot, slot->open ? -EINPROGRESS : -ETIMEDOUT, corq_core_now(core));
 	corq_conn_set_ops(conn, core, &closing_ops);
+	corq_conn_set_user(conn, &second);
 	corq_conn_abort(core, conn);
 }
 
@@ -269,6 +269,30 @@ begin_stage(struct course *t, struct corq_core *core, uint64_t now)
 	begin_block(t, now);
 }
 
+/* On loop the server's addresses have ports as well, which no connect of the client can use. */
+static double
+client_share(const struct course *t)
+{
+	uint64_t ours, theirs = 0;
+
+	corq_address(t->inst, CORQ_SIDE_A, &ours);
+	if (t->run->opts->plan.server_ours)
+		corq_address(t->inst, CORQ_SIDE_B, &theirs);
+	return (double)ours / (double)(ours + theirs);
+}
+
+/* The library counts those of all destinations; here are those of this stage's. Those of the
+ * others that have expired since it began are missing. */
+static uint64_t
+own_waiting(struct course *t, uint64_t all)
+{
+	uint64_t *last = &t->waiting[stage(t)->step.port_offset];
+	uint64_t before = t->before.ports_waiting, others = before > *last ? before - *last : 0;
+
+	*last = all > others ? all - others : 0;
+	return *last;
+}
+
 static void
 end_stage(struct course *t, struct corq_core *core)
 {
@@ -287,9 +311,10 @@ end_stage(struct course *t, struct corq_core *core)
 	s->reused = (double)(a.tw_reused_own - b->tw_reused_own);
 	s->evicted = (double)(a.tw_evicted - b->tw_evicted);
 	s->syn_again = (double)(a.syn_retransmitted - b->syn_retransmitted);
-	s->ports_total = (double)a.ports_total;
+	s->timeouts = (double)(a.rto_fired - b->rto_fired);
+	s->ports_total = (double)a.ports_total * client_share(t);
 	s->ports_used = (double)a.ports_used;
-	s->ports_waiting = (double)a.ports_waiting;
+	s->ports_waiting = (double)own_waiting(t, a.ports_waiting);
 	s->ports_recycled = (double)(a.ports_recycled - b->ports_recycled);
 	s->ports_refused = (double)(a.ports_refused - b->ports_refused);
 	t->at++;
@@ -308,6 +333,7 @@ drop_slots(struct course *t, struct corq_core *core)
 		closetest_count_failure(stage(t), -ECONNABORTED);
 		leave_slot(t, &t->slots[i], corq_core_now(core));
 		corq_conn_set_ops(conn, core, &closing_ops);
+		corq_conn_set_user(conn, &second);
 		corq_conn_abort(core, conn);
 	}
 }
@@ -318,11 +344,14 @@ run_block(struct course *t, struct corq_core *core, uint64_t now)
 	struct closetest_stage *s = stage(t);
 	bool hopeless = closetest_hopeless(s, t->in_a_row);
 
-	for (uint32_t i = 0; i < t->run->opts->at_a_time && t->asked != 0 && !hopeless; i++) {
-		if (t->slots[i].conn != NULL || t->live >= LIVE_MAX)
-			continue;
-		t->asked--;
-		connect_one(t, core, &t->slots[i], now);
+	for (uint32_t i = 0; i < t->run->opts->at_a_time; i++) {
+		/* One that finds no port leaves its slot at once. */
+		while (t->slots[i].conn == NULL && t->asked != 0 && t->live < LIVE_MAX &&
+			!hopeless) {
+			t->asked--;
+			connect_one(t, core, &t->slots[i], now);
+			hopeless = closetest_hopeless(s, t->in_a_row);
+		}
 	}
 	if (hopeless) {
 		s->cut_short = true;
@@ -341,6 +370,8 @@ settled(struct course *t, struct corq_core *core, struct corq_stats *stats)
 {
 	corq_core_stats(core, stats);
 	return t->live == 0 && stats->conn_live == 0 &&
+	       stats->ports_refused ==
+		       t->before.ports_refused + stage(t)->failed[CLOSETEST_NO_PORT] &&
 	       stats->conn_opened_active == t->before.conn_opened_active + stage(t)->tried -
 						    stage(t)->failed[CLOSETEST_NO_PORT] -
 						    stage(t)->failed[CLOSETEST_OTHER];
