@@ -37,7 +37,7 @@ serve()
 	local cores=$1
 	shift
 	: >"$LAB_LOGS/server.txt" # the line of a server before this one must not be met
-	timeout 120 "$CORQ" httpd --name "$name-s" --dev "memif:server,$tmp/sock" --ip 10.0.0.1/24 \
+	timeout 280 "$CORQ" httpd --name "$name-s" --dev "memif:server,$tmp/sock" --ip 10.0.0.1/24 \
 		--cores "$cores" --share-cpus --size 100 "$@" --json "$LAB_LOGS/server.json" >"$LAB_LOGS/server.txt" 2>&1 &
 	server=$!
 	lab_poll 20 $server grep -q 'httpd: listening on' "$LAB_LOGS/server.txt" || lab_die "corq httpd did not start"
@@ -78,7 +78,7 @@ packets()
 }
 
 # One core to two: the client looks for its server for 10 s, beside what comes next.
-timeout 120 "$CORQ" httpd --name "$name-2" --dev "memif:server,$tmp/two" --ip 10.0.1.1/24 --cores 2 --share-cpus \
+timeout 280 "$CORQ" httpd --name "$name-2" --dev "memif:server,$tmp/two" --ip 10.0.1.1/24 --cores 2 --share-cpus \
 	--no-huge --size 1 >"$LAB_LOGS/two.txt" 2>&1 &
 two=$!
 lab_poll 20 $two grep -q 'httpd: listening on' "$LAB_LOGS/two.txt" || lab_die "corq httpd did not start"
