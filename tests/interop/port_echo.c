@@ -29,8 +29,8 @@
 #include "port/port_dpdk.h"
 
 #define BURST     32
-#define SEQ_AT    54                       /* behind Ethernet, IPv4 and TCP headers */
-#define QUIET_NS  (10000 * CORQ_NS_PER_MS) /* a busy machine may let one end wait */
+#define SEQ_AT    54                      /* behind Ethernet, IPv4 and TCP headers */
+#define QUIET_NS  (4000 * CORQ_NS_PER_MS) /* a busy machine may let one end wait */
 #define EXT_BYTES 1024
 
 struct stage {
