@@ -49,6 +49,8 @@ twin_of(struct corq_core *core, uint8_t ops)
 	const struct corq_ops *own = ops ? core->eng.ops[ops] : NULL;
 	struct corq_ops *twin = &core->twins[ops];
 
+	if (own && own->on_peer_fin == on_peer_fin) /* it waits already */
+		return ops;
 	if (!twin->on_peer_fin)
 		*twin = (struct corq_ops){.on_data = drop_input,
 			.on_peer_fin = on_peer_fin,
@@ -71,6 +73,8 @@ wait_for_peer(struct corq_core *core, struct corq_conn *c, uint64_t wait_ns)
 		corq_conn_close(core, c);
 		return;
 	}
+	corq_splice_shut(e, c); /* nothing is passed on any more, either way */
+	corq_splice_end(e, c);
 	c->ops = twin_of(core, c->ops);
 	c->held = 0;
 	corq_conn_set_cork(core, c, false); /* nothing follows: what is queued leaves */

@@ -201,6 +201,10 @@ time_wait_syn(struct corq_engine *e, uint32_t rec, struct corq_seg *seg, const s
 	if (l && (newer || (!older && corq_seq_gt(seg->seq, r->rcv_nxt)))) {
 		uint32_t above = r->snd_nxt + 65537;
 
+		if (l->draining) /* a SYN that is not taken ends no record */
+			return CORQ_R_TCP_SYN_DRAINED;
+		if (corq_listener_full(l))
+			return CORQ_R_TCP_SYN_BACKLOG;
 		corq_count(e, newer ? CORQ_R_TCP_TW_SYN_TS : CORQ_R_TCP_TW_SYN_SEQ);
 		corq_record_free(e, rec);
 		e->stats.tw_recycled_syn++;

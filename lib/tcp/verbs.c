@@ -399,9 +399,11 @@ corq_tcp_set_nodelay(struct corq_engine *e, struct corq_conn *c, bool on)
 void
 corq_tcp_set_deadline(struct corq_engine *e, struct corq_conn *c, uint64_t at_ns)
 {
+	if (c->flags & CORQ_CF_ORPHAN) /* the deadline is its linger's now */
+		return;
 	c->ev &=
 		(uint16_t)~CORQ_EV_TIMER; /* passed, but not told yet: it is not the deadline now */
-	if (at_ns == 0 || (c->flags & CORQ_CF_ORPHAN) || (c->ev & CORQ_EV_CLOSE)) {
+	if (at_ns == 0 || (c->ev & CORQ_EV_CLOSE)) {
 		c->user_at = 0;
 		return;
 	}
