@@ -72,7 +72,7 @@ for plot in stages handles handle_threads handle_cross; do
 	[ "$(wc -l <"$tmp/$plot")" -gt 1 ] && plots+=($plot)
 done
 [ -s "$tmp/knee.k" ] && [ -s "$tmp/knee.conn" ] && plots+=(knee)
-[ ${#plots[@]} -gt 0 ] || { echo "plot.sh: nothing to draw in $results" >&2; exit 1; }
+[ ${#plots[@]} -gt 0 ] || { echo "plot.sh: nothing to draw in $results" >&2; exit 0; }
 
 {
 	columns=$((${#plots[@]} < 3 ? ${#plots[@]} : 3))

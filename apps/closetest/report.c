@@ -40,6 +40,10 @@ connections(const struct closetest_run *run)
 		fprintf(out, "  %11" PRIu64 "  %8" PRIu64 "  %13" PRIu64 "  %9" PRIu64 "  %9.0f",
 			s->tried, closetest_failed(s), s->failed[CLOSETEST_NO_PORT], s->reset_after,
 			s->net_ns != 0 ? (double)s->good / ((double)s->net_ns / 1e9) : 0);
+		if (s->good == 0) { /* none was opened: there is no time */
+			fprintf(out, "  %8s  %8s\n", "-", "-");
+			continue;
+		}
 		fprintf(out, "  %8.3f  %8.3f\n",
 			(double)corq_hist_percentile(&s->connect, 99.9) / 1e6,
 			(double)s->connect.max / 1e6);
