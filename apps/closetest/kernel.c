@@ -15,6 +15,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -28,6 +29,7 @@ struct server {
 	int fd;
 	struct closetest_step step;
 	_Atomic uint64_t served;
+	_Atomic bool over; /* it accepts no more */
 };
 
 static uint64_t
@@ -92,15 +94,19 @@ serve(void *arg)
 	char byte;
 	int fd;
 
-	/* shutdown() of the listening socket ends it. */
-	while ((fd = accept(server->fd, NULL, NULL)) >= 0 || errno == ECONNABORTED) {
-		if (fd < 0)
+	/* shutdown() of the listening socket ends it; for want of descriptors it tries again. */
+	while ((fd = accept(server->fd, NULL, NULL)) >= 0 || errno == ECONNABORTED ||
+		errno == EINTR || errno == EMFILE || errno == ENFILE) {
+		if (fd < 0) {
+			sched_yield();
 			continue;
+		}
 		if (!closetest_at_accept(&server->step))
 			(void)!read(fd, &byte, 1);
 		close_by(fd, server->step.close);
 		atomic_fetch_add(&server->served, 1);
 	}
+	atomic_store(&server->over, true);
 	return NULL;
 }
 
@@ -175,21 +181,24 @@ static void
 run_blocks(struct closetest_run *run, struct closetest_stage *s, const struct server *server,
 	const struct sockaddr_in *to)
 {
-	uint64_t in_a_row = 0, block, since;
+	uint64_t in_a_row = 0, block, since, done;
 	int rc = 0;
 
 	while (s->tried < run->opts->connections && !s->cut_short && app_signals() == 0) {
 		block = run->opts->connections - s->tried;
 		block = block < run->opts->block ? block : run->opts->block;
 		since = now_ns();
-		for (uint64_t i = 0; i < block && !s->cut_short; i++) {
+		for (done = 0; done < block && !s->cut_short && app_signals() == 0; done++) {
 			rc = one(run, s, to);
-			while (server->fd >= 0 && s->good > atomic_load(&server->served) + BEHIND)
+			while (server->fd >= 0 && !atomic_load(&server->over) &&
+				s->good > atomic_load(&server->served) + BEHIND &&
+				app_signals() == 0)
 				sched_yield();
 			in_a_row = rc != 0 ? in_a_row + 1 : 0;
 			s->cut_short = closetest_hopeless(s, in_a_row);
 		}
-		closetest_block_lines(run, s, now_ns() - since, block, count_time_wait());
+		if (done != 0)
+			closetest_block_lines(run, s, now_ns() - since, done, count_time_wait());
 		if (s->cut_short)
 			closetest_say_hopeless(s, rc);
 	}
