@@ -40,12 +40,6 @@ corq_key_is_v4(const struct corq_key *k)
 	return corq_addr_is_v4(&k->raddr) && corq_addr_is_v4(&k->laddr);
 }
 
-static inline bool
-corq_key_eq(const struct corq_key *a, const struct corq_key *b)
-{
-	return memcmp(a, b, sizeof(*a)) == 0;
-}
-
 /* The mapped form of four bytes in network order. */
 static inline void
 corq_addr_from_v4(struct corq_addr *a, const uint8_t v4[4])

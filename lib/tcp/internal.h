@@ -136,8 +136,8 @@ enum corq_reason corq_fin_wait2_input(
 	struct corq_engine *e, uint32_t rec, struct corq_seg *seg, const struct corq_key *key);
 /* The connection's tuple goes to a TIME_WAIT record now; an ACK owed is sent from it. */
 void corq_time_wait_enter(struct corq_engine *e, struct corq_conn *c);
-/* An orphan in FIN_WAIT_2 becomes a record; false when it must stay (no record to be had). */
-bool corq_fin_wait2_enter(struct corq_engine *e, struct corq_conn *c);
+/* An orphan in FIN_WAIT_2 becomes a record, and ends; so it does when no record is to be had. */
+void corq_fin_wait2_enter(struct corq_engine *e, struct corq_conn *c);
 /* Whether our connect may take over a waiting tuple (reuse, lab); then *isn_above: its SND.NXT. */
 bool corq_time_wait_reuse(struct corq_engine *e, uint32_t rec, uint32_t *isn_above);
 

@@ -149,7 +149,7 @@ fin_wait2_class(const struct corq_conn *c)
 	return (enum corq_record_class)(CORQ_RC_FIN_WAIT2_0 + code - 1);
 }
 
-bool
+void
 corq_fin_wait2_enter(struct corq_engine *e, struct corq_conn *c)
 {
 	struct corq_key key;
@@ -158,19 +158,18 @@ corq_fin_wait2_enter(struct corq_engine *e, struct corq_conn *c)
 	/* All that was sent has been acknowledged, and nobody waits for the peer's FIN. */
 	if (corq_conn_linger2(c) == CORQ_LINGER2_RST) {
 		corq_conn_reset(e, c, 0);
-		return true;
+		return;
 	}
 	rec = hand_over(e, c, CORQ_REC_FIN_WAIT2);
 	if (rec == CORQ_NONE) {
 		corq_conn_end(e, c, 0);
-		return false;
+		return;
 	}
 	corq_record_start(e, rec, fin_wait2_class(c));
 	corq_conn_key(c, &key);
 	if (c->acks_owed || (c->flags & (CORQ_CF_ACK_NOW | CORQ_CF_ACK_DELAY)))
 		answer_ack(e, corq_record_at(e, rec), &key);
 	corq_conn_end(e, c, 0);
-	return true;
 }
 
 /* ---- TIME_WAIT ---- */

@@ -123,8 +123,9 @@ void corq_listener_close(struct corq_core *core, struct corq_listener *listener)
  * ends it. */
 void corq_listener_drain(struct corq_core *core, struct corq_listener *listener);
 /* Takes the connection that waits longest out of the queue; its callbacks follow in this turn or
- * the next, on_open first. One that has ended while it waited comes too, with its on_close. 0 and
- * *out; -EAGAIN none waits, -EOPNOTSUPP a listener without a queue. */
+ * the next, on_open first. One that has ended while it waited comes too, with its on_close; what it
+ * had received is lost then, corq_conn_hold comes too late for it. 0 and *out; -EAGAIN none waits,
+ * -EOPNOTSUPP a listener without a queue. */
 int corq_listener_accept(
 	struct corq_core *core, struct corq_listener *listener, struct corq_conn **out);
 
